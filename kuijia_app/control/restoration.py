@@ -239,11 +239,17 @@ class Restoration:
         self._seen = ()
 
     def found(self, switch: str, tables: KnownTables) -> None:
-        """Take in the tables of a switch that has been read, in the place of what it had here."""
+        """Take in the tables of a switch that has been read, in the place of what it had here.
+
+        Entries of paths in use stay wanted: one that has lost its tables gets them again with its own, unless it has
+        refused some.
+        """
         for ends in [ends for ends in self._next_hop if ends[0] == switch]:
             del self._next_hop[ends]
         self._leaving = {ends for ends in self._leaving if ends[0] != switch}
-        for egress in list(self._entries):
+        in_use = {egress for _, egress in (*self._next_hop, *self._leaving)}
+        kept = set() if switch in self._refused else in_use
+        for egress in self._entries.keys() - kept:
             self._entries[egress].pop(switch, None)
             if not self._entries[egress]:
                 del self._entries[egress]

@@ -195,6 +195,28 @@ def test_a_pair_with_a_tunnel_again_is_taken_off_its_path_late_and_the_entries_l
     assert net.restoration.is_idle
 
 
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_a_switch_that_has_lost_its_tables_gets_the_entries_of_paths_in_use_with_them(*, is_needed: bool) -> None:
+    net = Net(options=PipelineOptions(liveness=Liveness.BFD))
+    net.cut("b-c")
+    net.settle()
+    if not is_needed:  # it is taken off its path later: its sessions may still be down
+        net.cut("b-c", live=True)
+        net.settle()
+    wiped, before = net.switches["e"], dict(net.switches["e"].entries)
+    wiped.entries.clear()
+    assert net.way("a", "c") == ("a", "b", "e", "dropped")
+    net.restoration.found("e", KnownTables())
+    wiped.told_entries = dict(net.restoration.told_anew("e", wiped.tables).entries)
+    wiped.answer()
+    assert wiped.entries == before
+    net.settle()
+    assert net.way("a", "c") == ("a", "b", "e", "d", "c")
+    for _ in range(3):
+        net.settle(BFD_HOLD)
+    assert net.is_bare is not is_needed
+
+
 def test_a_further_cut_on_the_path_brings_the_pair_onto_another_one() -> None:
     net = Net()
     net.cut("b-c")
@@ -300,8 +322,9 @@ def test_entries_like_ours_that_no_controller_of_ours_makes_are_not_taken_for_ou
     described = net.switches["e"].described()
     for key, entry in net.switches["e"].entries.items():
         described.flows[key] = FlowEntry(entry.priority, entry.match, (Output(99),))
-    net.restoration.found("e", described)
-    assert net.restoration.told_anew("e", net.switches["e"].tables).entries == {}
+    restoration = Net().restoration
+    restoration.found("e", described)
+    assert restoration.told_anew("e", net.switches["e"].tables).entries == {}
 
 
 def test_forwarded_traffic_of_no_pair_is_carried_too_and_dropped_traffic_is_not() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from kuijia_app.control.control import Control
 from kuijia_app.control.loss_watch import DEFAULT_LIMIT
 from kuijia_app.control.reconciliation import AddGroup
 from kuijia_app.tables.options import Liveness
@@ -14,7 +15,6 @@ from kuijia_app.tables.rules import Group, GroupType, ToGroup
 from kuijia_app.tables.tagging import tunnel_of
 from tests.kuijia_app.rehearsal.planted import PLANTED, Planted
 from tests.rehearsal.calm import require_calm
-from tests.rehearsal.controller import RehearsedController
 from tests.rehearsal.effects import hit
 from tests.rehearsal.faults import FaultKind, RehearsedFault
 from tests.rehearsal.messages import Message, RehearsedKind, SimulatedRole
@@ -164,7 +164,7 @@ def delete_all(world: World) -> None:
 
 
 def test_what_somebody_deletes_and_stays_away_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RehearsedController, "_put_tables_right", lambda *_: None)
+    monkeypatch.setattr(Control, "put_tables_right", lambda *_: None)
     with pytest.raises(ViolationError, match="lacks groups"):
         delete_all(world_at_rest(3))
 
