@@ -265,13 +265,13 @@ class HederaScheduler(SwitchApplication):
         """Begin to compare the counters of all cables, if it is time for that."""
         if self.roles.acts and self._loss_watch.is_due(now, self.switches.table_watch.period):
             judging = self.switches.begin_round(self._loss_watch, now, self._link_counters.uncounted)
-            self._sliced_work.add(self._noting_losses(judging))
+            self._runtime.sliced_work.add(self._noting_losses(judging))
 
     def snapshot_taken(self, snapshot: Snapshot) -> None:
         counted = self._link_counters.counted(snapshot)
         judging = self._loss_watch.taken(counted, self._runtime.now(), self._link_counters.uncounted)
         if judging is not None:
-            self._sliced_work.add(self._noting_losses(judging))
+            self._runtime.sliced_work.add(self._noting_losses(judging))
 
     def foreign_told(self, foreign: tuple[ForeignEntry, ...], snapshot: Snapshot) -> None:
         switch, found = snapshot.switch, placed(foreign)
@@ -370,9 +370,6 @@ class HederaScheduler(SwitchApplication):
     def left_to_other(self, switch: str) -> None:
         self.begun(switch)
 
-    def _is_known(self, datapath_id: int) -> bool:
-        return self.switches.is_known(datapath_id)
-
     def taken_over(self) -> None:
         """Do nothing: all switches are read."""
 
@@ -412,7 +409,7 @@ class HederaScheduler(SwitchApplication):
         times = self._reports.occurred(("missing ports", switch), self._runtime.now()) if missing else None
         if times is not None:
             problem = f"has no port {', '.join(map(str, missing))}: its links there count as failed"
-            self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
+            self._runtime.log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
             self.logger.error("switch %s %s%s", switch, problem, repeated(times))
         self._links.ports_described(switch, self.switches.believed_ports(switch, has.ports))
         self.switches.probe_anew(switch)
@@ -430,7 +427,7 @@ class HederaScheduler(SwitchApplication):
             self._settled.add(switch)
             self._refused.pop(switch, None)
             self._begin_counting(switch)
-            self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
+            self._runtime.log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
             self.switches.network_log.programmed(switch)
             self._run_round()
 
@@ -473,7 +470,7 @@ class HederaScheduler(SwitchApplication):
         self._is_routing = False
         self._next_routing = now + routes.seconds
         self._metrics.routed(routes.seconds)
-        self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in routes.failed))
+        self._runtime.log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in routes.failed))
         avoided = listed(sorted(map(link_name, routes.failed)))
         self.logger.info("routes %s", f"avoid {avoided}" if avoided else "use all links")
         self._routing, self._tables = routes.routing, routes.tables
@@ -506,7 +503,7 @@ class HederaScheduler(SwitchApplication):
         } & self.switches.connections.keys() - denying:
             self._send(switch, self._entries(switch, found.put, found.deleted))
             self._placed_at[switch] = self._runtime.now()
-        self._log.write(
+        self._runtime.log.write(
             events.ROUND,
             flows=len(rates),
             elephants=len(found.elephants),

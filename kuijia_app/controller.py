@@ -167,9 +167,6 @@ class KuijiaController(SwitchApplication):
         signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
         super().start()
 
-    def _is_known(self, datapath_id: int) -> bool:
-        return self.switches.is_known(datapath_id)
-
     def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:
         return build_tables(plan, self._options)
 

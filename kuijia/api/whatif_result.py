@@ -219,7 +219,7 @@ class WhatIf:
 
     @property
     def provenance(self) -> Provenance:
-        """How the study was made."""
+        """Provenance of the study: its call, versions and assumptions."""
         return self.numbers.provenance
 
     @property

@@ -357,7 +357,7 @@ class ControllerRoles:
     def _give_up_acting(self, reason: str) -> None:
         self.verification = RoleVerification()
         self._switches.compare_foreign_anew()
-        self._has_successor = False  # after the next takeover it is told again
+        self._has_successor = False  # logged anew after the next takeover
         self._runtime.log.write(event_log.ROLE_YIELDED, reason=reason)
         self._runtime.logger.warning("this controller stands by from now on: %s", reason)
         for switch, connection in self._switches.connections.items():

@@ -90,7 +90,7 @@ class SwitchApplication(GuardedApp):
     _runtime: Runtime
 
     _unwatched_cookies: Collection[int] = ()
-    """Cookies of entries that an application puts on switches beside their tables, and that no poll reads."""
+    """Cookies of entries that an application puts on switches in addition to their tables, and that no poll reads."""
 
     _own_cookies: Collection[int] = (LINK_PROBE_COOKIE,)
     """Cookies of further entries of its own, which polls read as if they were somebody else's."""
@@ -105,10 +105,12 @@ class SwitchApplication(GuardedApp):
         self._is_tick_waiting = False
         self._expiry = ExpiryWatch(_certificates(), self._note_expiry)
         self._has_sliced_work = Event()
-        self._sliced_work = SlicedWork(time.monotonic, self._has_sliced_work.set)
 
     def _messages_for(self, datapath: Any) -> Messages:
         return Messages(datapath, self._unwatched_cookies, self._own_cookies)
+
+    def _is_known(self, datapath_id: int) -> bool:
+        return self.switches.is_known(datapath_id)
 
     def _drop(self, datapath: Any, reason: str) -> None:
         self.switches.drop(datapath, reason)
@@ -222,7 +224,8 @@ class SwitchApplication(GuardedApp):
         path = Path(options.events) if options.events else None
         self._log = event_log.EventLog(path, self._metrics.heard, options.events_size, options.events_kept)
         self._serve_metrics(options.metrics)
-        parts = self._log, self.logger, self._reports, self._sliced_work
+        work = SlicedWork(time.monotonic, self._has_sliced_work.set)
+        parts = self._log, self.logger, self._reports, work
         self._runtime = Runtime(time.monotonic, self._close, self._messages_for, *parts)
 
     def _serve_metrics(self, address: str | None) -> None:

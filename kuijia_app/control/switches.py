@@ -48,7 +48,7 @@ _OTHER_ERRORS = "other errors"
 
 @dataclass
 class Runtime:
-    """What control needs of the process that it runs in: a framework's, or a simulated one.
+    """Services of the process in which control runs: a framework's, or a simulated one.
 
     Attributes:
         now: returns seconds of a clock that nobody sets.
@@ -174,7 +174,7 @@ class ControlledSwitches:
             policy: decides what follows from messages.
             wiring: of the network.
             metrics: counts what happens.
-            own_cookies: cookies of entries of ours beside the tables, which polls read as if they were another's.
+            own_cookies: cookies of our own entries outside the tables, which polls report as foreign.
         """
         self._runtime = runtime
         self._policy = policy

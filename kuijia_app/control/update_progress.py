@@ -42,11 +42,6 @@ class UpdateProgress:
         self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
         self._held: list[RolloutProgress] = []
 
-    @property
-    def has_files(self) -> bool:
-        """True if a plan, or an action after one, waits."""
-        return bool(self._files)
-
     def take_files(self) -> Iterator[tuple[Callable[[], None] | None, Callable[[], object]]]:
         """Yield each plan to be written, and the action that waits for it; another thread may call this."""
         while self._files:

@@ -326,7 +326,7 @@ class RehearsedController:
         if not self.is_frozen:
             self._sliced_work.work()
             self._pass_time()
-            if self._source.is_asked and not self.control.progress.has_files:  # one thread writes and reads
+            if self._source.is_asked and not self.control.progress._files:  # one thread writes and reads
                 made = self._source.read_if_asked(self.control.rollout)
                 if made is not None:
                     read_at = self._time.now + self._time.random.uniform(0.0, _SLOWEST_READ)

@@ -55,9 +55,7 @@ class SwitchWorld(RuleBasedStateMachine):
             patched.setattr(module, "time", clock)
         folder = Path(self.rig.enter_context(TemporaryDirectory(prefix="kj")))
         self.application = self._made(folder)
-        log = SimpleNamespace(write=self._write)
-        patched.setattr(self.application, "_log", log)
-        patched.setattr(self.application._runtime, "log", log)
+        patched.setattr(self.application._runtime, "log", SimpleNamespace(write=self._write))
         patched.setattr(self.application._runtime, "close", lambda datapath: datapath.close())
         self.application._runtime.sliced_work = SlicedWork(self._look, lambda: None)
         wiring = self.application.switches.wiring
