@@ -32,6 +32,7 @@ from hedera.scheduling.routes import Links, Routes, first_routing, routes_around
 from hedera.scheduling.tables import Cable, is_own_group
 from kuijia_app.control import link_probes, port_states
 from kuijia_app.control.controller_roles import ControllerRoles
+from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.loss_watch import GRAY_LOSS, LossWatch, gray_loss_of
 from kuijia_app.control.network_log import TunnelStates, link_name, listed
 from kuijia_app.control.openflow_reading import error_name
@@ -250,7 +251,9 @@ class HederaScheduler(SwitchApplication):
             return
         self.switches.prober.tend()
         self.switches.gateway.tend()
-        self._links.avoid(self.switches.links_not_carrying() | self._lossy_cables())
+        silent = sorted(self.switches.links_not_carrying(), key=sorted)
+        lossy = [*(frozenset({cable}) for cable in silent), *self._lossy_cables(), *self._defeated_cables()]
+        self._links.avoid(lossy)
         if now < self._next_look:
             return
         self._next_look = now + LOOK
@@ -289,10 +292,23 @@ class HederaScheduler(SwitchApplication):
         if self.roles.acts:  # else a peer has taken over meanwhile
             self.switches.state_losses(self._loss_watch, self._runtime.now())
 
-    def _lossy_cables(self) -> frozenset[Cable]:
-        """Return the cables that lose frames by the counters of their ports."""
-        ends = ((switch, self.switches.wiring.neighbour_at(switch, port)) for switch, port in self._loss_watch.shares)
-        return frozenset(frozenset((switch, other)) for switch, other in ends if other is not None)
+    def _lossy_cables(self) -> list[frozenset[Cable]]:
+        """Return the cables that lose frames by the counters of their ports, the worst first."""
+        shares = self._loss_watch.shares
+        worst_first = sorted(shares, key=lambda end: (-shares[end], end))
+        return [cables for end in worst_first if (cables := self._cables_at(*end))]
+
+    def _defeated_cables(self) -> list[frozenset[Cable]]:
+        """Return the cables of each port, or switch, at which an entry of somebody else takes packets of ours."""
+        keys = (finding.key for finding in self.switches.findings if finding.key.kind is FindingKind.FOREIGN_ENTRY)
+        places = dict.fromkeys((key.switch, key.port) for key in keys)
+        return [cables for place in places if (cables := self._cables_at(*place))]
+
+    def _cables_at(self, switch: str, port: int | None) -> frozenset[Cable]:
+        """Return the cable at a port, if it has one; all of a switch if `port` is None."""
+        wiring = self.switches.wiring
+        others = wiring.topology.neighbours[switch] if port is None else [wiring.neighbour_at(switch, port)]
+        return frozenset(frozenset((switch, other)) for other in others if other is not None)
 
     def owns_group(self, group_id: int) -> bool:
         return is_own_group(group_id)

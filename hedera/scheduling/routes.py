@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import networkx as nx
 
 from hedera.network.data_centre import DataCentre
 from hedera.scheduling.tables import Cable, Routing
@@ -13,19 +15,23 @@ from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.progress import Progress
 
+MOST_WEIGHED = 64
+"""Sets of lossy cables that are weighed one by one if not all can be avoided: the event loop waits for it."""
+
 
 class Links:
     """State of all cables; one has failed if a port at an end is down or missing, or a switch there is gone.
 
-    One that loses packets counts as failed, too, unless a switch has no other.
+    One that loses packets counts as failed, too, unless switches with hosts can reach each other over no other.
     """
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
+        self._with_hosts = frozenset(site.switch for site in wiring.sites)
         self._live: dict[str, dict[int, bool]] = {}
         self._gone: set[str] = set()
         self._told: frozenset[Cable] = frozenset()
-        self._lossy: frozenset[Cable] = frozenset()
+        self._lossy: tuple[frozenset[Cable], ...] = ()
         self._is_stale = False
 
     def ports_described(self, switch: str, live: Mapping[int, bool]) -> None:
@@ -53,10 +59,14 @@ class Links:
             self._gone |= missing
             self._is_stale = True
 
-    def avoid(self, lossy: frozenset[Cable]) -> None:
-        """Record the cables that lose packets although their ports are up, in place of those before."""
-        if lossy != self._lossy:
-            self._lossy = lossy
+    def avoid(self, lossy: Sequence[frozenset[Cable]]) -> None:
+        """Record the cables that lose packets although their ports are up, in place of those before.
+
+        Args:
+            lossy: sets of cables, the worst first; those of a set are avoided together, such as all of a switch.
+        """
+        if tuple(lossy) != self._lossy:
+            self._lossy = tuple(lossy)
             self._is_stale = True
 
     def take_changed(self) -> frozenset[Cable] | None:
@@ -72,12 +82,29 @@ class Links:
         return failed
 
     def _avoidable(self, failed: frozenset[Cable]) -> frozenset[Cable]:
-        """Return the lossy cables without those that are the last of a switch: nothing is lost by using them."""
-        neighbours = self._wiring.topology.neighbours
-        left = {switch: {frozenset((switch, other)) for other in others} for switch, others in neighbours.items()}
-        return frozenset(
-            cable for cable in self._lossy - failed if all(left[end] - failed - self._lossy for end in cable)
-        )
+        """Return the lossy cables without those that join switches with hosts: nothing is lost by using them."""
+        suspects = [cables - failed for cables in self._lossy]
+        graph: nx.Graph[str] = nx.Graph(self._wiring.topology.edges)
+        graph.remove_edges_from(_ends(failed))
+        joined = self._joined(graph)
+        avoided = frozenset[Cable]().union(*suspects)
+        graph.remove_edges_from(_ends(avoided))
+        if self._joined(graph) == joined:
+            return avoided
+        graph.add_edges_from(_ends(avoided))
+        avoided = frozenset()
+        for cables in suspects[:MOST_WEIGHED]:
+            graph.remove_edges_from(_ends(cables))
+            if self._joined(graph) == joined:
+                avoided |= cables
+            else:
+                graph.add_edges_from(_ends(cables - avoided))
+        return avoided
+
+    def _joined(self, graph: nx.Graph[str]) -> frozenset[frozenset[str]]:
+        """Return the sets of switches with hosts that reach each other."""
+        parts = (self._with_hosts.intersection(part) for part in nx.connected_components(graph))
+        return frozenset(part for part in parts if part)
 
     def _is_up(self, a: str, b: str) -> bool:
         return self._end_is_up(a, b) and self._end_is_up(b, a)
@@ -87,6 +114,10 @@ class Links:
             return False
         ports = self._live.get(switch)
         return ports is None or ports.get(self._wiring.port(switch, other), False)
+
+
+def _ends(cables: Iterable[Cable]) -> Iterator[tuple[str, str]]:
+    return ((a, b) for a, b in cables)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,10 @@ def defeat(switch: str, entry: ForeignEntry) -> SwitchFinding:
     named = entry_text(entry.key)
     text = f"an entry of somebody else takes packets that ours are to handle: {named}, cookie {entry.cookie:#x}"
     advice = f"unless it is meant to, ovs-ofctl -O OpenFlow13 --strict del-flows BRIDGE '{named}'"
-    return SwitchFinding(FindingKey(FindingKind.FOREIGN_ENTRY, switch, detail=named), text, advice)
+    fields = _fields(entry.key)
+    port = fields["in_port"][0] if "in_port" in fields else None
+    key = FindingKey(FindingKind.FOREIGN_ENTRY, switch, port if isinstance(port, int) else None, named)
+    return SwitchFinding(key, text, advice)
 
 
 def entry_text(key: FlowKey) -> str:

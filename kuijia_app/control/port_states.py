@@ -85,7 +85,7 @@ class PortStates:
         return {number: self._carries(switch, state) for number, state in states.items()}
 
     def changed(self, switch: str, state: PortState, now: float, *, is_there: bool) -> bool:
-        """Take in a port-status about a port of the plan; return True if the port is live."""
+        """Take in a port-status about a port that may matter; return True if the port is live."""
         others = {number: other for number, other in self._states.get(switch, {}).items() if number != state.number}
         if state.is_live:
             self._says_live.add(switch)
@@ -96,10 +96,17 @@ class PortStates:
         self._note(switch, state, now)
         return self._carries(switch, state)
 
-    def may_come(self, switch: str, port: int) -> bool:
-        """Return True if a port outside the plan may be that of a session of the next plan, and has room here."""
+    def may_matter(self, switch: str, port: int, known: Collection[int]) -> bool:
+        """Return True for a port of the plan, and for others that are remembered or for which there is room.
+
+        Such a port may be that of a session of the next plan, or the place of one of this plan that is missing.
+        """
         states = self._states.get(switch, {})
-        return FIRST_BFD_PORT <= port <= LAST_PORT and (port in states or len(states) < MOST_COMING)
+        if port in known or port in states:
+            return True
+        if port >= FIRST_BFD_PORT:
+            return port <= LAST_PORT and len(states) < MOST_COMING
+        return sum(each < FIRST_BFD_PORT and each not in known for each in states) < MOST_OTHERS
 
     def forget(self, switch: str) -> None:
         """Forget a switch that has gone."""

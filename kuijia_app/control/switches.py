@@ -345,8 +345,7 @@ class ControlledSwitches:
         connection = self.connection(datapath)
         if connection is None:
             return None
-        may_matter = self.port_states.may_come(connection.switch, state.number)
-        if not may_matter and state.number not in self._policy.ports_of(connection.switch):
+        if not self.port_states.may_matter(connection.switch, state.number, self._policy.ports_of(connection.switch)):
             return None
         connection.port_changed(state, is_there=is_there)
         live = self.port_states.changed(connection.switch, state, self._runtime.now(), is_there=is_there)

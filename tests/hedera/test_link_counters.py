@@ -152,4 +152,4 @@ def test_routes_avoid_such_a_cable_and_it_is_named(application: HederaScheduler)
         now += 1.0
     (found,) = application.switches.findings
     assert (found.key.kind, found.key.switch) == (FindingKind.PACKETS_VANISH, "s1")
-    assert application._lossy_cables() == {frozenset({"l0", "s1"})}
+    assert application._lossy_cables() == [frozenset({frozenset({"l0", "s1"})})]

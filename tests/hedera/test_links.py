@@ -3,6 +3,7 @@ from __future__ import annotations
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.scheduling.routes import Links
+from hedera.scheduling.tables import Cable
 
 WIRING = DataCentre(FatTree(4)).wiring
 CABLE = frozenset({"p0e0", "p0a0"})
@@ -70,13 +71,17 @@ def test_a_change_of_a_port_says_nothing_of_a_switch_that_has_described_none() -
     assert links.take_changed() is None
 
 
+def cables_of(switch: str) -> frozenset[Cable]:
+    return frozenset(frozenset((switch, other)) for other in WIRING.topology.neighbours[switch])
+
+
 def test_a_cable_that_loses_packets_counts_as_failed_until_it_does_not() -> None:
     links = all_described()
-    links.avoid(frozenset({CABLE}))
+    links.avoid([frozenset({CABLE})])
     assert links.take_changed() == frozenset({CABLE})
-    links.avoid(frozenset({CABLE}))
+    links.avoid([frozenset({CABLE})])
     assert links.take_changed() is None
-    links.avoid(frozenset())
+    links.avoid([])
     assert links.take_changed() == frozenset()
 
 
@@ -84,13 +89,37 @@ def test_the_last_cable_of_a_switch_is_used_though_it_loses_packets() -> None:
     links = all_described()
     other = frozenset({"p0e0", "p0a1"})
     links.port_changed("p0e0", WIRING.port("p0e0", "p0a1"), live=False)
-    links.avoid(frozenset({CABLE}))
+    links.avoid([frozenset({CABLE})])
     assert links.take_changed() == frozenset({other})
     links.port_changed("p0e0", WIRING.port("p0e0", "p0a1"), live=True)
     assert links.take_changed() == frozenset({CABLE})
 
 
-def test_a_switch_whose_cables_all_lose_packets_keeps_them() -> None:
+def test_of_a_switchs_cables_that_all_lose_packets_the_best_is_used() -> None:
     links = all_described()
-    links.avoid(frozenset({CABLE, frozenset({"p0e0", "p0a1"})}))
-    assert links.take_changed() in (None, frozenset())
+    worst, best = frozenset({CABLE}), frozenset({frozenset({"p0e0", "p0a1"})})
+    links.avoid([worst, best])
+    assert links.take_changed() == worst
+    links.avoid([best, worst])
+    assert links.take_changed() == best
+
+
+def test_all_cables_of_a_switch_without_hosts_are_avoided_together() -> None:
+    links = all_described()
+    links.avoid([cables_of("p0a0"), cables_of("c3")])
+    assert links.take_changed() == cables_of("p0a0") | cables_of("c3")
+
+
+def test_a_switch_that_others_need_keeps_its_cables_though_it_loses_packets() -> None:
+    links = all_described()
+    links.avoid([cables_of("p0a0"), cables_of("p0a1"), cables_of("p0e0")])
+    assert links.take_changed() == cables_of("p0a0")
+
+
+def test_lossy_cables_between_pods_are_used_if_these_have_no_others() -> None:
+    up = [
+        frozenset({cable}) for name in ("p0a0", "p0a1") for cable in cables_of(name) if cable & {"c0", "c1", "c2", "c3"}
+    ]
+    links = all_described()
+    links.avoid(up)
+    assert links.take_changed() == frozenset().union(*up[:-1])

@@ -102,8 +102,18 @@ def test_a_port_at_which_an_entry_drops_everything_is_avoided_and_named(lab: Hed
     port = lab.network.wiring.port(NEAR, FAR)
     bridge, ovs = lab.network.bridge(NEAR), lab.network.ovs
     lost = found("link-lost", FAR, lab.network.wiring.port(FAR, NEAR))
-    with expecting(lab, lost, found("foreign-entry", NEAR, None), avoids([CABLE])):
+    with expecting(lab, lost, found("foreign-entry", NEAR, port), avoids([CABLE])):
         ovs.ofctl("add-flow", bridge, f"priority=65535,in_port={port},actions=drop")
+    wait_until_all_answer(lab)
+    with expecting(lab, avoids([])):
+        ovs.ofctl("del-flows", bridge, "cookie=0/-1")
+
+
+def test_a_switch_at_which_an_entry_drops_packets_of_all_ports_is_avoided_and_named(lab: HederaLab) -> None:
+    bridge, ovs = lab.network.bridge(NEAR), lab.network.ovs
+    cables = sorted(sorted((NEAR, other)) for other in lab.network.wiring.topology.neighbours[NEAR])
+    with expecting(lab, found("foreign-entry", NEAR, None), avoids(cables)):
+        ovs.ofctl("add-flow", bridge, "table=1,priority=200,ip,nw_dst=10.1.0.0/16,actions=drop")
     wait_until_all_answer(lab)
     with expecting(lab, avoids([])):
         ovs.ofctl("del-flows", bridge, "cookie=0/-1")

@@ -10,8 +10,9 @@ import pytest
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.openflow_reading import port_state
 from kuijia_app.control.port_states import PortState, PortStates
+from kuijia_app.tables.identifiers import LAST_PORT
 
-MOST_COMING, SETTLES = 1024, 1.0
+MOST_COMING, MOST_OTHERS, SETTLES = 1024, 8, 1.0
 
 USES = {3: "london", 7: "rome"}
 GOOD = {number: PortState(number, f"eth{number}", is_live=True) for number in USES}
@@ -94,9 +95,9 @@ def test_missing_ports_of_sessions_are_one_finding_that_keeps_the_plan_from_bein
 def test_ports_of_sessions_that_are_made_for_the_next_plan_are_remembered() -> None:
     states = PortStates()
     states.described("paris", GOOD, USES, 0.0)
-    assert not states.may_come("paris", 12)
+    assert not states.may_matter("paris", LAST_PORT + 1, USES)
     for port in (1000, 1001):
-        assert states.may_come("paris", port)
+        assert states.may_matter("paris", port, USES)
         states.changed("paris", PortState(port), 1.0, is_there=True)
     assert list(states.findings("paris", USES, (1000, 1001), 10.0)) == []
     states.changed("paris", PortState(1001), 2.0, is_there=False)
@@ -105,12 +106,33 @@ def test_ports_of_sessions_that_are_made_for_the_next_plan_are_remembered() -> N
     ]
 
 
+def test_a_port_that_gets_another_number_is_named_with_it() -> None:
+    states = PortStates()
+    states.described("paris", GOOD, USES, 0.0)
+    states.changed("paris", GOOD[3], 1.0, is_there=False)
+    assert states.may_matter("paris", 32, USES)
+    states.changed("paris", PortState(32, "eth3"), 1.0, is_there=True)
+    (finding,) = states.findings("paris", USES, (), 2.0)
+    assert "port 3 to london is missing; it has port 32 (eth3)" in finding.text
+
+
+def test_no_more_ports_outside_the_plan_are_remembered_than_are_named() -> None:
+    states = PortStates()
+    states.described("paris", GOOD, USES, 0.0)
+    for port in range(20, 20 + MOST_OTHERS):
+        assert states.may_matter("paris", port, USES)
+        states.changed("paris", PortState(port), 1.0, is_there=True)
+    assert not states.may_matter("paris", 50, USES)
+    assert states.may_matter("paris", 20, USES)  # it may go
+    assert states.may_matter("paris", 3, USES)
+
+
 def test_a_switch_with_any_number_of_ports_costs_little_memory() -> None:
     states = PortStates()
     states.described("paris", {number: PortState(number) for number in range(1, 100_000)}, USES, 0.0)
     assert sum(states.state("paris", number) is not None for number in range(1, 100_000)) < MOST_COMING + 20
     for number in range(1, 100_000):
-        if states.may_come("paris", number):
+        if states.may_matter("paris", number, USES):
             states.changed("paris", PortState(number), 1.0, is_there=True)
     assert sum(states.state("paris", number) is not None for number in range(1, 100_000)) < MOST_COMING + 20
 
