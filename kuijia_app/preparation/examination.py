@@ -81,9 +81,9 @@ class Reached:
         needs: of the plan.
         address: of its database, for messages.
         vsctl: the program that changes the database, with its options.
-        bridge: None if the database has none with the datapath id.
+        bridge: None if the database has none with the datapath id, or several.
         qos_rows: all rows of queues in the database.
-        others: bridges of the database, for messages.
+        others: bridges of the database, for messages: those with the datapath id if there are several.
         devices: network devices; None if the switch is on another machine.
         directory: of the daemon's sockets on this machine.
         send_buffer: bytes of the daemon's send buffer, None if it is unknown or there is none.
@@ -131,9 +131,11 @@ class Lack:
 
 def reached(needs: SwitchNeeds, database: DatabaseFacts, address: str, vsctl: Words) -> Reached:
     """Return a switch as its database has it."""
-    others = tuple(f"{each.name} ({datapath_text(number)})" for number, each in sorted(database.bridges.items()))
-    bridge, limit = database.bridges.get(needs.datapath_id), database.vlan_limit
-    return Reached(needs, address, vsctl, bridge, database.qos_rows, others, vlan_limit=limit)
+    listed = sorted(database.bridges, key=lambda bridge: (bridge.datapath_id, bridge.name))
+    its = [bridge for bridge in listed if bridge.datapath_id == needs.datapath_id]
+    others = tuple(f"{each.name} ({datapath_text(each.datapath_id)})" for each in (its if len(its) > 1 else listed))
+    bridge = its[0] if len(its) == 1 else None
+    return Reached(needs, address, vsctl, bridge, database.qos_rows, others, vlan_limit=database.vlan_limit)
 
 
 def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
@@ -160,8 +162,11 @@ def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
 
 
 def missing_bridge(switch: Reached) -> Lack:
-    """Return the item that a switch's database has no bridge for it."""
+    """Return the item that a switch's database has no bridge for it, or several."""
     number = datapath_text(switch.needs.datapath_id)
+    if sum(f"({number})" in other for other in switch.others) > 1:
+        text = f"several bridges have datapath id {number} at {switch.address}: {_listed(switch.others)}"
+        return Lack(switch.needs.switch, "", text, "set other-config:datapath-id of all but one to others")
     text = f"no bridge has datapath id {number} at {switch.address}, there is {_listed(switch.others)}"
     return Lack(switch.needs.switch, "", text, "correct the wiring file, or set other-config:datapath-id of the bridge")
 

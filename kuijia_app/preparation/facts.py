@@ -89,9 +89,9 @@ class BridgeFacts:
 
 @dataclass(frozen=True)
 class DatabaseFacts:
-    """Bridges by datapath id, the names of all QoS rows, and the stated number of VLAN tags that the daemon reads."""
+    """All bridges, the names of all QoS rows, and the stated number of VLAN tags that the daemon reads."""
 
-    bridges: Mapping[int, BridgeFacts]
+    bridges: tuple[BridgeFacts, ...]
     qos_rows: frozenset[str] = frozenset()
     vlan_limit: str = ""
 
@@ -200,8 +200,7 @@ def _database(text: str) -> DatabaseFacts:
     named = [row for row in tables["Bridge"] if _NAME.fullmatch(str(row["name"]))]
     found = [_bridge(row, ports, interfaces, qos) for row in named]
     daemon: dict[str, str] = next((_map(row["other_config"]) for row in tables["Open_vSwitch"]), {})
-    bridges = {bridge.datapath_id: bridge for bridge in found}
-    return DatabaseFacts(bridges, frozenset(qos), one_line(daemon.get("vlan-limit", ""), 20))
+    return DatabaseFacts(tuple(found), frozenset(qos), one_line(daemon.get("vlan-limit", ""), 20))
 
 
 def _table(line: str) -> list[dict[str, Any]]:

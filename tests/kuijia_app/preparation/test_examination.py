@@ -239,6 +239,19 @@ def test_a_bridge_that_is_not_there_is_named_with_those_that_are() -> None:
     assert not lack.changes
 
 
+@pytest.mark.parametrize("first", ["br0", "br1"])
+def test_two_bridges_with_one_datapath_id_are_named_and_neither_is_changed(first: str) -> None:
+    rows = database(prepared=False)
+    rows["Bridge"] = [[uuid(number), *rows["Bridge"][0][1:]] for number in (1, 2)]
+    rows["Bridge"][first == "br0"][1] = "br1"
+    (lack,) = examine(switch(rows, complete=True), WANTED)
+    number = "0000000000000001"
+    assert lack.text == (
+        f"several bridges have datapath id {number} at unix:/run/db.sock: br0 ({number}), br1 ({number})"
+    )
+    assert not lack.changes
+
+
 def test_a_port_with_another_number_is_named_with_those_that_are() -> None:
     rows = database(prepared=True)
     rows["Interface"][0][3] = 7
