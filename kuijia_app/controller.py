@@ -26,7 +26,7 @@ from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
-from kuijia_app.control.switch_application import OUTLETS, PEER_OPTIONS, SwitchApplication, port_status_of
+from kuijia_app.control.switch_application import OUTLETS, PEER_OPTIONS, SwitchApplication, port_status_of, tls_files
 from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.event_log import REOPTIMISED
 from kuijia_app.framework.guarded_app import background
@@ -43,7 +43,6 @@ from kuijia_app.framework.seam import (
     on,
     on_own,
 )
-from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.server import stand_before
 from kuijia_app.preparation.runner import Databases
 from kuijia_app.preparation.session_ports import SessionPorts
@@ -305,11 +304,9 @@ def _session_ports(options: Any, tables: PipelineOptions, plan: Plan) -> Session
     if not options.ovsdb or tables.liveness is not Liveness.BFD:
         return None
     require_possible_interval(options.bfd_interval)
-    tls = None
-    if cfg.CONF.ctl_privkey and cfg.CONF.ctl_cert and cfg.CONF.ca_certs:
-        tls = TlsFiles(Path(cfg.CONF.ctl_privkey), Path(cfg.CONF.ctl_cert), Path(cfg.CONF.ca_certs))
     own = {} if tables.wiring is None else tables.wiring.databases
-    return SessionPorts(Databases(options.ovsdb, own, tls), tables, tables.wired(plan.topology), options.bfd_interval)
+    databases = Databases(options.ovsdb, own, tls_files())
+    return SessionPorts(databases, tables, tables.wired(plan.topology), options.bfd_interval)
 
 
 def _plan_file() -> Path:

@@ -286,7 +286,10 @@ class SwitchApplication(GuardedApp):
         """Listen for other controllers if the options name any; raises InputError if they cannot be used."""
         if options.peers:
             listen, others = peer_addresses(options.peer_listen or "", options.peers)
-            self._peers = PeerLinks(listen, others, _tls_files(), self._line_heard, self._peer_trouble)
+            tls, conf = tls_files(), cfg.CONF
+            if tls is None and conf.ctl_privkey and conf.ctl_cert:
+                raise InputError("[DEFAULT]", "ca_certs", "not set", "the authority that proves who the peers are")
+            self._peers = PeerLinks(listen, others, tls, self._line_heard, self._peer_trouble)
 
     def _join_peers(self, options: Any) -> None:  # the framework's
         """Be one of several controllers if there are others."""
@@ -338,8 +341,9 @@ def _certificates() -> dict[str, Path]:
     return {name: Path(file) for name, file in files.items() if file is not None}
 
 
-def _tls_files() -> TlsFiles | None:
+def tls_files() -> TlsFiles | None:
+    """Return the files with which this controller proves who it is; None unless all of them are given."""
     conf = cfg.CONF
-    if conf.ctl_privkey is None or conf.ctl_cert is None:
+    if not (conf.ctl_privkey and conf.ctl_cert and conf.ca_certs):
         return None
     return TlsFiles(Path(conf.ctl_privkey), Path(conf.ctl_cert), Path(conf.ca_certs))
