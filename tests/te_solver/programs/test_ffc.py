@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +173,32 @@ def test_as_much_survives_failed_links_and_switches_as_rows_for_all_of_them_say(
                 rows.at_least([*left, *-granted[pair]], 0.0)
     expected = rows.maximum([*[0.0] * paths, *[1.0] * pairs])
     assert of_settings(case, switches=switches).granted.sum() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=30)
+@given(cases(max_nodes=6), st.integers(1, 2), st.data())
+def test_as_much_survives_shared_risks_as_rows_for_all_of_them_say(
+    tmp_path_factory: pytest.TempPathFactory, case: Case, shared: int, data: st.DataObject
+) -> None:
+    edges = list(case.topology.edges)
+    ducts = data.draw(st.lists(st.lists(st.sampled_from(edges), min_size=1, unique=True), min_size=1, max_size=3))
+    file = tmp_path_factory.mktemp("risks") / "risks.csv"
+    lines = [f"{number},{a},{b}" for number, duct in enumerate(ducts) for a, b in duct]
+    file.write_text("\n".join(["failure,a,b", *lines, ""]))
+    paths, pairs = len(case.paths), len(case.demands)
+    rows = Rows(paths + pairs)
+    within_capacities(case, rows)
+    granted = np.eye(pairs)
+    for pair, demand in enumerate(case.demands):
+        rows.at_most([*[0.0] * paths, *granted[pair]], demand.rate)
+        for (edge,) in case.failures(1):
+            for together in combinations(ducts, min(shared, len(ducts))):
+                left = np.array(case.alive([edge, *chain.from_iterable(together)])) * case.owned(pair)
+                rows.at_least([*left, *-granted[pair]], 0.0)
+    expected = rows.maximum([*[0.0] * paths, *[1.0] * pairs])
+    assert of_settings(case, risks=str(file), shared=shared).granted.sum() == pytest.approx(
+        expected, rel=1e-6, abs=1e-6
+    )
 
 
 def test_cables_that_share_a_risk_fail_together(tmp_path: Path) -> None:

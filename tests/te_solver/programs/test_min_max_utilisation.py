@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
 from te_solver.programs.incidence import Vector
 from te_solver.programs.min_max_utilisation import MinMaxUtilisation
 from te_solver.programs.program import Options
+from te_solver.solve import solve
+from te_solver.tunnels.path_finders import finder_by
 from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases
 
 
@@ -36,6 +38,20 @@ def test_the_utilisation_is_that_of_an_independent_program_by_the_fewest_hops(ca
     assert utilisation == pytest.approx(least, rel=1e-6)
     hops = rows_of(case, carried, [], utilisation).minimum(case.hops)
     assert allocation.rates @ case.hops == pytest.approx(hops, rel=1e-5)
+
+
+@pytest.mark.slow
+@settings(max_examples=20)
+@given(cases(directed=False, max_nodes=5), st.integers(1, 4))
+def test_smore_is_the_independent_program_over_paths_of_random_trees(case: Case, count: int) -> None:
+    assume((case.demand > 0).all())
+    finder = finder_by(case.topology, "raeke", seed=1)
+    tunnels = tuple(finder.tunnels_of_pairs([demand.pair for demand in case.demands], count))
+    over_trees = Case(case.topology, case.demands, tunnels)
+    least = rows_of(over_trees, np.zeros(case.capacity.size), [1.0], 0.0).minimum([*[0.0] * len(over_trees.paths), 1.0])
+    plan = solve(case.topology, case.demands, count, "smore")
+    assert plan.objective_value == pytest.approx(least, rel=1e-5)
+    assert [tunnel.nodes for tunnel in plan.tunnels] == over_trees.paths
 
 
 def test_more_than_the_network_holds_is_carried_all_the_same() -> None:
