@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import csv
 import json
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from benchmarks.measure import Timed, processor_timed
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
+from benchmarks.sr_wan import ShortestPaths, Weights, drawn_pairs, read_network, utilisation_of_greatest
 from kuijia_base.errors import InputError
 from kuijia_base.text import unheard
 from te_solver.formats.demands_file import load_demands
@@ -76,6 +78,12 @@ _SR_WAN_DEMANDS = {
 }
 """Folders of SNDlib's measured demands."""
 
+_SR_WAN_DRAWN: dict[str, Weights] = {
+    "results_all_topologies.json": "inverse_capacity",
+    "results_all_algorithms.json": "uniform_weights",
+}
+"""Tables with demands drawn by seeds, and the weights of links whose rows they alone have."""
+
 _REPETITA_UTILISATION, _REPETITA_TOLERANCE, _REPETITA_NODES = 0.9, 1e-4, 100
 _KBIT = 1e-3
 _SAME_TOTAL = 1e-6
@@ -97,7 +105,7 @@ class _Row:
         of: its network, or the file of a network.
         name: what tells it from others of the network.
         published: the published value.
-        compute: computes it again; None if that is not possible.
+        compute: computes it again; None if that is not possible, NaN if several values are right, this one too.
     """
 
     of: str
@@ -170,13 +178,16 @@ class _Kept:
 
 
 def _compared(source: _Source, rows: Iterable[_Row], setting: BenchmarkSetting, kept: _Kept) -> Comparison:
-    agreeing, worst, seconds = 0, 0.0, 0.0
+    agreeing, undecided, worst, seconds = 0, 0, 0.0, 0.0
     counts: dict[str, list[int]] = {}
     others: list[str] = []
     for number, row in enumerate(rows, start=1):
         setting.progress.show(f"{source.what}: row {number}, {row.of} {row.name}")
         found = kept.value(source, row)
         seconds += found.seconds
+        if found.value is not None and math.isnan(found.value):
+            undecided += 1
+            continue
         difference = _UNKNOWN if found.value is None else abs(found.value - row.published) / abs(row.published)
         count = counts.setdefault(row.of, [0, 0])
         count[1] += 1
@@ -194,6 +205,7 @@ def _compared(source: _Source, rows: Iterable[_Row], setting: BenchmarkSetting, 
         "largest relative difference of rows that agree",
         {
             "rows that agree": f"{agreeing} of {of}",
+            "rows for which several values are right": undecided,
             "rows by network": {name: f"{agree} of {all_of}" for name, (agree, all_of) in counts.items()},
             "other rows": others,
             "seconds of a processor": seconds,
@@ -562,30 +574,32 @@ def _nearest_of_files(
     return min(found, key=lambda value: abs(value - published))
 
 
-class ShortestPaths:
-    """All shortest paths by inverse capacity; traffic is divided equally over those of a pair, not at each hop.
+def _drawn_rows_of_sr_wan(reference: Path, setting: BenchmarkSetting) -> Iterator[_Row]:
+    """Yield the rows of demands that fill a network, drawn by seeds, over shortest paths by two kinds of weights."""
+    root = reference / _SR_WAN
+    folders = root / "data" / "topologies" / "sndlib", root / "data" / "topologies" / "topology_zoo", setting.networks
+    of_folders = [file for folder in folders if folder is not None for file in folder.glob("*")]
+    files = {file.stem.lower(): file for file in of_folders if file.suffix in {".xml", ".graphml"}}
+    by_network: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for table, algorithm in _SR_WAN_DRAWN.items():
+        for row in json.loads((root / "results_paper" / table).read_text(encoding="utf-8")):
+            if row["algorithm"] == algorithm:
+                by_network[row["topology_name"]].append(row)
+    for name, rows in sorted(by_network.items(), key=lambda item: (item[1][0]["#nodes"], item[0])):
+        file = files.get({"di": "di-yuan"}.get(name, name))
+        nodes = rows[0]["#nodes"]
+        if file is None or nodes > (setting.nodes or nodes):
+            setting.progress.say(f"left out: {name}, {'which is not there' if file is None else f'of {nodes} nodes'}")
+            continue
+        topology = read_network(file)
+        for row in _some(rows, setting):
+            compute = partial(_drawn_value_of_sr_wan, topology, row["algorithm"], row["sample_idx"], row["objective"])
+            yield _Row(name, f"{row['algorithm']} sample {row['sample_idx']}", row["objective"], compute)
 
-    A link's weight is the whole part of the largest capacity divided by its own.
-    """
 
-    def __init__(self, topology: Topology) -> None:
-        largest = max(link.capacity for link in topology.links)
-        self._topology = topology
-        self._graph: nx.DiGraph[str] = nx.DiGraph()
-        self._graph.add_weighted_edges_from((*link.ends, int(largest / link.capacity)) for link in topology.links)
-        self._paths: dict[tuple[str, str], list[list[str]]] = {}
-
-    def utilisation(self, demands: Sequence[Demand]) -> float:
-        """Return the utilisation of the busiest link."""
-        loads = dict.fromkeys((link.ends for link in self._topology.links), 0.0)
-        for demand in demands:
-            if demand.pair not in self._paths:
-                self._paths[demand.pair] = list(nx.all_shortest_paths(self._graph, *demand.pair, weight="weight"))
-            paths = self._paths[demand.pair]
-            for path in paths:
-                for ends in pairwise(path):
-                    loads[ends] += demand.rate / len(paths)
-        return max(load / self._topology.link(*ends).capacity for ends, load in loads.items())
+def _drawn_value_of_sr_wan(topology: Topology, weights: Weights, sample: int, published: float) -> float:
+    pairs = drawn_pairs(len(topology.nodes), sample)
+    return utilisation_of_greatest(topology, pairs, ShortestPaths(topology, weights).loads(pairs), published)
 
 
 def _some(items: Iterable[Item], setting: BenchmarkSetting) -> Iterable[Item]:
@@ -603,6 +617,7 @@ _SOURCES = (
         _rows_of_repetita,
     ),
     _Source("shortest paths in the repository of Parham et al., CoNEXT 2021", _SR_WAN, 1e-6, _rows_of_sr_wan),
+    _Source("drawn demands over shortest paths in the same repository", _SR_WAN, 1e-6, _drawn_rows_of_sr_wan),
     _Source(
         "total flow in POP's repository",
         _POP,

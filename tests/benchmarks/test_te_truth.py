@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks.registry import BenchmarkSetting
+from benchmarks.sr_wan import ShortestPaths
 from benchmarks.te_truth import (
-    ShortestPaths,
     concurrency,
     least_of_any_paths,
     least_of_tunnels,
