@@ -40,6 +40,7 @@ from kuijia_app.control.ipv6_frames import (
     read_ipv6,
     solicitation,
 )
+from kuijia_app.control.known_hosts import KnownHost, KnownHosts
 from kuijia_app.gate.limits import Allowance
 from kuijia_app.tables.families import Address, Family, Prefix, family_of
 from kuijia_app.tables.neighbours import (
@@ -123,29 +124,10 @@ class NeighbourStep:
     lost: list[tuple[str, FlowEntry]] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class _Host:
-    """A known host; small, as there are many.
-
-    It is itself an item of the heap of hosts, ordered by `looked_at`. `packed` is its address in bytes, which take half
-    the memory of an address.
-    """
-
-    site: _Site
-    packed: bytes
-    mac: bytes
-    port: int
-    put_at: float
-    due: float
-    looked_at: float
-    questions: int = 0
-
-    def __lt__(self, other: _Host) -> bool:
-        return self.looked_at < other.looked_at
-
-
 @dataclass(slots=True)
 class _Sought:
+    """An address that is asked for."""
+
     site: _Site
     address: Address
     due: float
@@ -154,25 +136,28 @@ class _Sought:
     askers: list[tuple[int, Said]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Doubted:
+    """A known host that is quiet, or at a port that has gone down."""
+
+    site: _Site
+    packed: bytes
+    questions: int = 0
+
+
 class _Site:
     """State of one segment."""
 
     def __init__(self, segment: Segment, now: float) -> None:
         self.segment = segment
-        self.hosts: dict[bytes, _Host] = {}
+        self.hosts = KnownHosts()
+        self.doubted: dict[bytes, _Doubted] = {}
         self.sought: dict[Address, _Sought] = {}
-        self.of_card: defaultdict[bytes, int] = defaultdict(int)
         self.errors = Allowance(ERRORS_RATE, ERRORS_BURST, now)
 
     def frame(self, port: int, frame: bytes) -> FrameOut:
         """Return a frame for the hosts at a port."""
         return FrameOut(self.segment.switch, port, frame, self.segment.vlan)
-
-    def leave_card(self, mac: bytes) -> None:
-        """Count one address less of an Ethernet address."""
-        self.of_card[mac] -= 1
-        if not self.of_card[mac]:
-            del self.of_card[mac]
 
 
 class _Switch:
@@ -215,8 +200,7 @@ class LearnedHosts:
         self._owners: _Prefixes[_Site] = _Prefixes(owned)
         self._allowance = Allowance(RATE, BURST, now)
         self._order = count()
-        self._due: list[tuple[float, int, _Sought]] = []
-        self._quiet: list[_Host] = []
+        self._due: list[tuple[float, int, _Sought | _Doubted]] = []
 
     def _all_sites(self) -> Iterator[_Site]:
         return (site for its in self._switches.values() for site in its.sites)
@@ -254,18 +238,14 @@ class LearnedHosts:
     def entries_of_hosts(self, switch: str) -> Iterator[tuple[FlowEntry, ...]]:
         """Yield the entries of each host that is known at a switch now; hosts may come, move and go meanwhile."""
         for site in self._sites(switch):
-            hosts = site.hosts
-            for host in tuple(hosts.values()):
-                if hosts.get(host.packed) is host:
-                    yield tuple(_entries(host))
+            yield from (tuple(_entries(site, host)) for host in site.hosts)
 
     def forget(self) -> None:
         """Forget all hosts: another controller has answered them."""
         for site in self._all_sites():
-            for each in (site.hosts, site.sought, site.of_card):
+            for each in (site.hosts, site.doubted, site.sought):
                 each.clear()
         self._due.clear()
-        self._quiet.clear()
 
     def arrived(self, switch: str, port: int, frame: bytes, now: float) -> NeighbourStep:
         """Take in a frame that a switch has sent to the controller, whatever it is."""
@@ -291,24 +271,30 @@ class LearnedHosts:
     def look(self, now: float) -> NeighbourStep:
         """Look at the clock: ask hosts that are quiet and addresses that are sought, and give up those who are gone."""
         step = NeighbourStep()
+        for site in self._all_sites():
+            for host in site.hosts.take_quiet(now, now + QUIET):  # by then it has answered, or is forgotten
+                self._doubt(site, host, 0, now)
         while self._due and self._due[0][0] <= now:
-            sought = heapq.heappop(self._due)[-1]
-            if sought.site.sought.get(sought.address) is sought:  # else there was an answer
-                self._ask_again(sought, now, step)
-        while self._quiet and self._quiet[0].looked_at <= now:
-            host = heapq.heappop(self._quiet)
-            if host.due > now or self._is_left(host, now, step):
-                host.looked_at = host.due
-                heapq.heappush(self._quiet, host)
+            asked = heapq.heappop(self._due)[-1]
+            if isinstance(asked, _Doubted):
+                if asked.site.doubted.get(asked.packed) is asked:  # else it was heard of
+                    self._ask_doubted(asked, now, step)
+            elif asked.site.sought.get(asked.address) is asked:  # else there was an answer
+                self._ask_again(asked, now, step)
         return step
 
     def port_went_down(self, switch: str, port: int, now: float) -> None:
         """Ask for the hosts at a port of a site that has others: they may be at one of those."""
-        sites = [site for site in self._sites(switch) if len(site.segment.ports) > 1]
-        for host in (host for site in sites for host in site.hosts.values()):
-            if host.port == port:
-                host.due, host.looked_at, host.questions = now, now, 1  # the question goes out of all ports
-        heapq.heapify(self._quiet)
+        for site in self._sites(switch):
+            if len(site.segment.ports) > 1:
+                for host in site.hosts:
+                    if host.port == port:
+                        self._doubt(site, host, 1, now)  # the question goes out of all ports
+
+    def _doubt(self, site: _Site, host: KnownHost, questions: int, now: float) -> None:
+        """Ask for a known host from now on, as if it had been asked so many questions."""
+        doubted = site.doubted[host.packed] = _Doubted(site, host.packed, questions)
+        heapq.heappush(self._due, (now, next(self._order), doubted))
 
     def _said(self, site: _Site, port: int, said: Said, now: float, step: NeighbourStep) -> None:
         segment = site.segment
@@ -343,41 +329,36 @@ class LearnedHosts:
 
     def _heard(self, site: _Site, address: Address, mac: bytes, port: int, now: float, step: NeighbourStep) -> None:
         packed = address.packed
-        host = site.hosts.get(packed)
-        if host is None or host.mac != mac:
-            if site.of_card.get(mac, 0) >= MOST_OF_CARD or (host is None and len(site.hosts) >= MOST_HOSTS):
+        before = site.hosts.get(packed)
+        if before is None or before.mac != mac:
+            is_full = before is None and len(site.hosts) >= MOST_HOSTS
+            if is_full or site.hosts.of_card(mac) >= MOST_OF_CARD:
                 return
-            if host is not None:
-                site.leave_card(host.mac)
-            site.of_card[mac] += 1
-        if host is None:
-            due = now + QUIET
-            host = site.hosts[packed] = _Host(site, packed, mac, port, now, due, due)
-            heapq.heappush(self._quiet, host)
-            is_new = True
-        else:
-            has_moved = host.port != port or host.mac != mac
-            is_new = has_moved or now - host.put_at >= RENEWED
-            if has_moved:
-                step.deleted += ((site.segment.switch, each) for each in _entries(host))
-            host.mac, host.port, host.due, host.questions = mac, port, now + QUIET, 0
+        has_moved = before is not None and (before.port, before.mac) != (port, mac)
+        is_new = before is None or has_moved or now - before.put_at >= RENEWED
+        put_at = now if before is None or is_new else before.put_at
+        host = KnownHost(packed, mac, port, put_at)
+        site.hosts.put(host, now + QUIET)
+        site.doubted.pop(packed, None)
         if is_new:
-            host.put_at = now
-            its = [(site.segment.switch, entry) for entry in _entries(host)]
-            keys = {(entry.priority, entry.match) for _, entry in its}
-            step.deleted = [each for each in step.deleted if (each[1].priority, each[1].match) not in keys]
+            its = [(site.segment.switch, entry) for entry in _entries(site, host)]
+            if before is not None and has_moved:
+                keys = {(entry.priority, entry.match) for _, entry in its}
+                old = ((site.segment.switch, entry) for entry in _entries(site, before))
+                step.deleted += (each for each in old if (each[1].priority, each[1].match) not in keys)
             step.put += its
         sought = site.sought.pop(address, None)
         if sought is not None:
             self._answer_seekers(sought, host, step)
 
-    def _answer_seekers(self, sought: _Sought, host: _Host, step: NeighbourStep) -> None:
+    @staticmethod
+    def _answer_seekers(sought: _Sought, host: KnownHost, step: NeighbourStep) -> None:
         """Deliver what waited for a host, and answer those at other ports who asked for it."""
-        for packet in sought.waiting:
-            self._deliver(host, packet, step)
+        site = sought.site
+        step.frames += (site.frame(host.port, packet.forwarded(_GATEWAY, host.mac)) for packet in sought.waiting)
         for asker, said in sought.askers:
             if asker != host.port:
-                step.frames.append(host.site.frame(asker, said.answer(_GATEWAY)))
+                step.frames.append(site.frame(asker, said.answer(_GATEWAY)))
 
     @staticmethod
     def _is_for_gateway_alone(sender: _Site | None, packet: IpFrame, port: int, step: NeighbourStep) -> bool:
@@ -413,15 +394,11 @@ class LearnedHosts:
             self._seek(site, hop, packet, now, step)
             return
         if now - host.put_at >= ASKED_EVERY:  # the switch has lost its entry
-            host.put_at = now
-            lost = [(segment.switch, entry) for entry in _entries(host)]
+            site.hosts.note_put(host, now)
+            lost = [(segment.switch, entry) for entry in _entries(site, host)]
             step.put += lost
             step.lost += lost
-        self._deliver(host, packet, step)
-
-    @staticmethod
-    def _deliver(host: _Host, packet: IpFrame, step: NeighbourStep) -> None:
-        step.frames.append(host.site.frame(host.port, packet.forwarded(_GATEWAY, host.mac)))
+        step.frames.append(site.frame(host.port, packet.forwarded(_GATEWAY, host.mac)))
 
     def _refuse(self, site: _Site, packet: IpFrame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
         """Report an error to the source of a packet, within limits, from the gateway that it knows."""
@@ -471,24 +448,25 @@ class LearnedHosts:
             sought.due = now + _PUT_OFF
         heapq.heappush(self._due, (sought.due, next(self._order), sought))
 
-    def _is_left(self, host: _Host, now: float, step: NeighbourStep) -> bool:
-        """Ask a quiet host; return False once it is given up."""
-        site = host.site
-        if host.questions >= QUESTIONS:
-            step.deleted += ((site.segment.switch, each) for each in _entries(host))
-            del site.hosts[host.packed]
-            site.leave_card(host.mac)
-            return False
+    def _ask_doubted(self, doubted: _Doubted, now: float, step: NeighbourStep) -> None:
+        """Ask a known host, or give it up."""
+        site, packed = doubted.site, doubted.packed
+        host = site.hosts.get(packed)
+        if host is None or doubted.questions >= QUESTIONS:
+            del site.doubted[packed]
+            if host is not None:
+                step.deleted += ((site.segment.switch, each) for each in _entries(site, host))
+                site.hosts.remove(packed)
+            return
+        due = now + _PUT_OFF
         if self._allowance.take(now):
-            host.questions += 1
-            host.due = now + ASKED_EVERY
-            self._question(site, ip_address(host.packed), host if host.questions == 1 else None, step)
-        else:
-            host.due = now + _PUT_OFF
-        return True
+            doubted.questions += 1
+            due = now + ASKED_EVERY
+            self._question(site, ip_address(packed), host if doubted.questions == 1 else None, step)
+        heapq.heappush(self._due, (due, next(self._order), doubted))
 
     @staticmethod
-    def _question(site: _Site, address: Address, host: _Host | None, step: NeighbourStep) -> None:
+    def _question(site: _Site, address: Address, host: KnownHost | None, step: NeighbourStep) -> None:
         """Ask a known host at its port, or all at all ports."""
         segment, card = site.segment, None if host is None else host.mac
         if isinstance(address, IPv6Address):
@@ -545,5 +523,5 @@ def _is_card(mac: bytes) -> bool:
     return is_unicast_mac(mac) and mac != _GATEWAY
 
 
-def _entries(host: _Host) -> Iterator[FlowEntry]:
-    return host_entries(host.site.segment, ip_address(host.packed), host.mac.hex(":"), host.port)
+def _entries(site: _Site, host: KnownHost) -> Iterator[FlowEntry]:
+    return host_entries(site.segment, ip_address(host.packed), host.mac.hex(":"), host.port)
