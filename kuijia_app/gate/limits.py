@@ -30,11 +30,14 @@ class Limits:
         greeting_frames: messages before the datapath id is known.
         greeting_length: the longest message before the datapath id is known.
         frames_rate: messages, or parts of long ones, handled for one switch; above it the switch waits. A long one
-            counts one more for each `frame_share` bytes, an error as `error_cost`, a port-status as `port_cost`.
+            counts one more for each `frame_share` bytes, an error as `error_cost`, a port-status as `port_cost`, a
+            packet for the controller as `packet_cost` and as much for each share: most are dropped unread, and the
+            messages behind them shall not wait.
         frames_burst: messages at once.
         frame_share: bytes, see above.
         error_cost: see above.
         port_cost: see above.
+        packet_cost: see above; reading and dropping one takes a twentieth of the time of others.
         unknown_frames_rate: the same for an unknown switch.
         packets_rate: packets for the controller that are passed on for one switch and cookie; more are dropped.
         packets_burst: such packets at once.
@@ -76,6 +79,7 @@ class Limits:
     frame_share: int = 256
     error_cost: float = 20.0
     port_cost: float = 4.0
+    packet_cost: float = 0.05
     unknown_frames_rate: float = 10.0
     packets_rate: float = 200.0
     packets_burst: float = 1000.0

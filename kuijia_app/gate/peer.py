@@ -137,7 +137,11 @@ class Peer:
         self._parts: Iterator[Frame] = iter(())
         self._has_parts = False
         self._allowance = Allowance(limits.frames_rate, limits.frames_burst, now)
-        self._costs: dict[int, float] = {Kind.ERROR: limits.error_cost, Kind.PORT_STATUS: limits.port_cost}
+        self._costs: dict[int, float] = {
+            Kind.ERROR: limits.error_cost,
+            Kind.PORT_STATUS: limits.port_cost,
+            Kind.PACKET_IN: limits.packet_cost,
+        }
         self._packets: dict[int, Allowance] = {}
         self._unread_echoes = 0
         self._echo_ids = count(1)
@@ -183,7 +187,9 @@ class Peer:
             self._has_parts = False
             part = self._splitter.take()
         if part is not None:
-            self._allowance.take(now, self._costs.get(part.kind, 1.0) + len(part.data) // self._limits.frame_share)
+            shares, is_packet = len(part.data) // self._limits.frame_share, part.kind == Kind.PACKET_IN
+            cost = self._costs.get(part.kind, 1.0)
+            self._allowance.take(now, cost * (1 + shares) if is_packet else cost + shares)
         return part
 
     def packet(self, frame: Frame, cookies: Collection[int], now: float) -> elements.PacketIn | None:

@@ -71,7 +71,7 @@ def test_hosts_may_go_while_all_are_looked_at() -> None:
     assert found == [host(0), host(2)]
 
 
-@pytest.mark.parametrize(("length", "most"), [(4, 110), (16, 130)])
+@pytest.mark.parametrize(("length", "most"), [(4, 90), (16, 100)])
 def test_a_host_takes_little_memory(length: int, most: int) -> None:
     count = 2000
     tracemalloc.start()

@@ -168,6 +168,20 @@ def test_a_flood_of_packets_for_the_controller_is_dropped_but_for_a_few(bench: B
     assert limits.packets_burst <= passed <= limits.packets_burst + limits.packets_rate + 1
 
 
+@pytest.mark.parametrize(("size", "rate"), [(60, 50_000), (1500, 10_000)])
+def test_what_a_switch_says_never_waits_behind_a_storm_of_packets_for_the_controller(
+    bench: Bench, size: int, rate: int
+) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0, Limits(frames_burst=100.0))
+    peer.named(GatedDatapath(bench.wire, peer.answers, peer.address, 7), 0.0, is_unknown=False)
+    storm = packet_in(5, bytes(size)).data * (rate // 1000)
+    for ms in range(1000):
+        peer.fed(storm, ms / 1000)
+        while peer.may_speak(ms / 1000) and peer.take(ms / 1000) is not None:
+            pass
+        assert not peer.has_frame, "the connection is not read for a while"
+
+
 def test_who_reads_slowly_cannot_have_answers_to_echo_requests_kept_without_an_end(bench: Bench) -> None:
     peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
     request = Frame(VERSION, Kind.ECHO_REQUEST, 1, message(Kind.ECHO_REQUEST, 1, bytes(10_000)))
