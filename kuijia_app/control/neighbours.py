@@ -299,7 +299,8 @@ class LearnedHosts:
     def _said(self, site: _Site, port: int, said: Said, now: float, step: NeighbourStep) -> None:
         segment = site.segment
         on_cable = any(said.sender in prefix for prefix in segment.on_cable)
-        if on_cable and not segment.is_gateway(said.sender) and _is_card(said.sender_mac):
+        is_host = on_cable and not (segment.is_gateway(said.sender) or segment.is_broadcast(said.sender))
+        if is_host and _is_card(said.sender_mac):
             self._heard(site, said.sender, said.sender_mac, port, now, step)
         if not said.is_question or said.target == said.sender or not _is_card(said.sender_mac):
             return
@@ -381,6 +382,8 @@ class LearnedHosts:
             if answer is not None:
                 self._send(packet.source, answer, now, step)
             return
+        if segment.is_broadcast(packet.destination):
+            return
         if packet.ttl <= 1:
             self._refuse(site, packet, IcmpError.TIME_EXCEEDED, now, step)
             return
@@ -426,7 +429,8 @@ class LearnedHosts:
         """Ask for an address, and keep a packet until there is an answer."""
         sought = site.sought.get(address)
         if sought is None:
-            if site.segment.is_gateway(address) or len(site.sought) >= MOST_SOUGHT:
+            is_no_host = site.segment.is_gateway(address) or site.segment.is_broadcast(address)
+            if is_no_host or len(site.sought) >= MOST_SOUGHT:
                 return
             sought = site.sought[address] = _Sought(site, address, now)
             self._ask_again(sought, now, step)

@@ -124,6 +124,11 @@ class Segment:
         """The actions that put packets for the hosts into their VLAN."""
         return into_vlan(self.vlan)
 
+    def is_broadcast(self, address: Address) -> bool:
+        """Return True for the address of all hosts on the cable (RFC 919), which routers drop (RFC 2644)."""
+        found = (each for each in self.on_cable if isinstance(each, IPv4Network) and each.prefixlen < 31)
+        return any(address == each.broadcast_address for each in found)
+
     def is_gateway(self, address: Address) -> bool:
         """Return True for an address at which the gateway answers."""
         return address in self.gateways or (address == LINK_LOCAL_GATEWAY and Family.IPV6 in self.families)

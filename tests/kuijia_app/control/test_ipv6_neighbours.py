@@ -45,6 +45,13 @@ def sends(target: str, payload: bytes, *, hop_limit: int = 64) -> bytes:
     return framed(GATEWAY, HOST_MAC, icmpv6_packet(HOST, IPv6Address(target), 0, payload, hop_limit))
 
 
+def discovery(kind: int, target: str, rest: bytes, source: str = "fe80::7") -> bytes:
+    """Return a frame of neighbour discovery or of its relatives (RFC 4861, section 4)."""
+    to = IPv6Address(target)
+    packet = icmpv6_packet(IPv6Address(source), to, 0, bytes((kind, 0, 0, 0)) + rest, 255)
+    return framed(multicast_mac(to) if to.is_multicast else GATEWAY, HOST_MAC, packet)
+
+
 def echo(target: str, *, hop_limit: int = 64) -> bytes:
     return sends(target, bytes((128, 0, 0, 0, 0, 1, 0, 1)) + b"payload", hop_limit=hop_limit)
 
@@ -120,6 +127,33 @@ def test_discovery_that_a_router_has_forwarded_or_that_is_malformed_is_ignored()
         broken = bytearray(whole)
         broken[place] = value
         assert not gateway().arrived("e", 1, bytes(broken), 0.0).frames
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        discovery(133, "ff02::2", bytes(4) + bytes((1, 1)) + HOST_MAC),
+        discovery(134, "ff02::1", bytes(12)),
+        discovery(137, str(LINK_LOCAL_GATEWAY), bytes(36)),
+        discovery(143, "ff02::16", bytes(4)),
+        discovery(136, "ff02::1", (1 << 29).to_bytes(4, "big") + SITE.gateways[0].packed + bytes((2, 1)) + HOST_MAC),
+        discovery(135, "ff02::1:ff00:1", bytes(4) + SITE.gateways[0].packed + bytes((1, 1)) + HOST_MAC, "::"),
+    ],
+    ids=["router asked for", "router", "redirect", "groups joined", "gateway claimed", "free with a card"],
+)
+def test_what_only_routers_or_liars_say_has_no_answer_and_changes_nothing(frame: bytes) -> None:
+    site = gateway()
+    assert site.arrived("e", 1, frame, 0.0) == NeighbourStep()
+    assert site.known("e") == 0
+    assert site.look(10.0) == NeighbourStep()
+
+
+def test_an_advertisement_that_nobody_asked_for_makes_a_host_known_where_it_says() -> None:
+    site = gateway()
+    target = (1 << 29).to_bytes(4, "big") + HOST.packed + bytes((2, 1)) + HOST_MAC
+    step = site.arrived("e", 1, discovery(136, "ff02::1", target), 0.0)
+    assert [str(entry.match.ipv6_dst) for _, entry in step.put] == [f"{HOST}/128"]
+    assert not step.frames
 
 
 def test_whatever_arrives_never_raises() -> None:

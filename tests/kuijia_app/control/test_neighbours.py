@@ -18,6 +18,7 @@ from kuijia_app.control.host_frames import (
     arp_request,
     framed,
     read_frame,
+    tagged,
 )
 from kuijia_app.control.neighbours import LearnedHosts, NeighbourStep
 from kuijia_app.control.probe_frames import internet_checksum
@@ -132,6 +133,29 @@ def test_nobody_becomes_the_gateway_or_a_host_of_another_site(mac: bytes, sender
     assert not gateway().arrived("e", 1, asks(mac, sender, "10.0.1.9"), 0.0).put
 
 
+def test_nobody_is_all_hosts_of_a_prefix_and_packets_to_all_are_dropped_without_a_word() -> None:
+    its = gateway()
+    its.arrived("e", 1, says(A, "10.0.1.1"), 0.0)
+    its.arrived("w", 4, says(B, "10.0.2.1"), 0.0)
+    assert its.arrived("e", 1, says(B, "10.0.1.255"), 1.0) == NeighbourStep()
+    for number, (switch, port, frame) in enumerate(
+        [
+            ("e", 1, packet("10.0.1.1", "10.0.1.255")),
+            ("e", 3, packet("10.0.2.1", "10.0.1.255", ttl=1)),
+            ("w", 4, asks(B, "10.0.2.1", "10.0.2.255")),
+            ("e", 1, echo("10.0.2.255", "10.0.1.254")),
+        ]
+    ):
+        assert its.arrived(switch, port, frame, 2.0 + number) == NeighbourStep()
+    assert its.look(20.0) == NeighbourStep()
+
+
+def test_the_last_address_of_a_link_of_two_is_a_host() -> None:
+    segment = Segment("e", (1,), (IPv4Network("10.0.1.0/31"),), (IPv4Address("10.0.1.0"),))
+    its = LearnedHosts((segment,), segment.prefixes, 0.0)
+    assert its.arrived("e", 1, asks(A, "10.0.1.1", "10.0.1.0"), 0.0).put
+
+
 def test_arp_out_of_a_tunnel_is_not_believed() -> None:
     assert gateway().arrived("e", 3, asks(A, "10.0.1.1", "10.0.1.254"), 0.0) == NeighbourStep()
 
@@ -233,6 +257,36 @@ def test_errors_are_bounded_and_frames_of_a_port_are_too() -> None:
     )
     assert learning.PORT_BURST <= answered <= learning.PORT_BURST + 2 * learning.PORT_RATE + 1
     assert its.arrived("w", 4, asks(B, "10.0.2.1", "10.0.2.254"), 2.0).frames, "another port is as before"
+
+
+def test_options_of_ip_are_kept_quoted_and_not_in_the_answer_to_an_echo() -> None:
+    options = bytes((7, 11, 4)) + bytes(8) + b"\1"  # record route (RFC 791)
+
+    def with_options(frame: bytes) -> bytes:
+        length = int.from_bytes(frame[16:18], "big")
+        head = bytearray(frame[14:34] + options)
+        head[0], head[2:4], head[10:12] = 0x48, (length + 12).to_bytes(2, "big"), b"\0\0"
+        head[10:12] = internet_checksum(bytes(head)).to_bytes(2, "big")
+        return frame[:14] + bytes(head) + frame[34 : 14 + length]
+
+    its = gateway()
+    its.arrived("e", 1, says(A, "10.0.1.1"), 0.0)
+    its.arrived("w", 4, says(B, "10.0.2.1"), 0.0)
+    kind, answer = icmp_of(its.arrived("e", 1, with_options(echo("10.0.1.1", "10.0.1.254")), 1.0))
+    assert (kind, answer.header_length, answer.payload[8:]) == (0, 20, b"payload")
+    kind, answer = icmp_of(its.arrived("w", 3, with_options(packet("10.0.1.1", "10.0.2.1", ttl=1)), 1.0))
+    assert (kind, answer.payload[8 + 20 : 8 + 32]) == (IcmpError.TIME_EXCEEDED, options)
+    (sent,) = its.arrived("w", 3, with_options(packet("10.0.1.1", "10.0.2.1")), 1.1).frames
+    found = read_frame(sent.frame)
+    assert isinstance(found, Ipv4Frame)
+    assert (found.packet[20:32], found.ttl, sent.port) == (options, 63, 4)
+
+
+def test_a_site_that_sends_no_tags_has_no_hosts_in_vlans() -> None:
+    its = gateway()
+    for vlan in (0, 5):
+        assert its.arrived("e", 1, tagged(asks(A, "10.0.1.1", "10.0.1.254"), vlan), 0.0) == NeighbourStep()
+        assert its.arrived("e", 1, tagged(echo("10.0.1.1", "10.0.1.254"), vlan), 0.0) == NeighbourStep()
 
 
 def test_a_host_that_moves_to_another_port_is_delivered_to_there() -> None:
