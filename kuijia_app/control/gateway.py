@@ -36,9 +36,6 @@ PORTLESS = 60.0
 _STEP, _PARSING = 200, 20
 """Known entries for which a step of a task has time, and how many of them take as long as reading or building one."""
 
-_HostRule = tuple[FlowEntry, int | None] | None
-"""An entry with the number of its meter; None for one that is not as any of ours."""
-
 
 class _Hashes:
     """A mapping of hashes to hashes that never changes, in a tenth of a dictionary's memory."""
@@ -76,23 +73,27 @@ class _Seen:
 
     def sorted_out(
         self, snapshot: Snapshot, messages: SwitchMessages, refusing: Container[int]
-    ) -> Generator[None, None, tuple[dict[int, int], dict[int, tuple[int, _HostRule]]]]:
-        """Return the known entries of a poll, and the others as they were read: hashes of bytes, by those of keys."""
+    ) -> Generator[None, None, tuple[dict[int, int], dict[int, tuple[int, int]]]]:
+        """Return the known entries of a poll, hashes of their bytes by those of keys; and the others.
+
+        These also have the hash of what was read: an entry with its meter, which takes a kilobyte.
+        """
         present: dict[int, int] = {}
-        others: dict[int, tuple[int, _HostRule]] = {}
+        others: dict[int, tuple[int, int]] = {}
         steps = 0
-        for identity, packets in snapshot.hosts.items():
-            key = self.known.get(hash(identity))
-            if key is not None and key not in self.put_at:
-                present[key] = hash(identity)
-            else:
-                its, found = messages.polled_host_entry(identity)
-                key = _named(its)
-                others[key] = hash(identity), found
-                steps += _PARSING
-            if key in refusing:
-                self.packets[key] = packets
+        for identity, packets in messages.polled_entries(snapshot.answer):
             steps += 1
+            if messages.is_for_hosts(identity):
+                key = self.known.get(hash(identity))
+                if key is not None and key not in self.put_at:
+                    present[key] = hash(identity)
+                else:
+                    its, found = messages.polled_host_entry(identity)
+                    key = _named(its)
+                    others[key] = hash(identity), hash(found)
+                    steps += _PARSING
+                if key in refusing:
+                    self.packets[key] = packets
             if steps >= _STEP:
                 steps = 0
                 yield
@@ -169,7 +170,8 @@ class Gateway:
             if number % _PARSING == _PARSING - 1:
                 yield
             has_its_meter = wanted.meter not in unlimited
-            if has_its_meter and (key in present or others.get(key, (0, None))[1] == (wanted.entry, wanted.meter)):
+            is_right = key in present or (key in others and others[key][1] == hash((wanted.entry, wanted.meter)))
+            if is_right and has_its_meter:
                 continue
             wrong.add(key)
             if max(seen.all_put_at, seen.put_at.get(key, 0.0)) < snapshot.asked_at:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from kuijia_app.control.reconciliation import FlowKey
@@ -83,7 +83,8 @@ class Snapshot:
         queues: counters of each queue, by its port and its id; None if the switch does not count queues.
         foreign: entries of others; None if this poll did not ask for them.
         more_foreign: entries of others beyond `MOST_FOREIGN`.
-        hosts: entries for hosts that are learned, as they came, with their packets.
+        hosts: number of entries for hosts that are learned.
+        answer: the answer with these, as it came, as there may be ten thousand; empty if there are none.
         meters: rate and burst of each meter, in packets a second and packets; None for one that is not as any of ours,
             and for all if this poll did not ask for them, or the switch has none.
     """
@@ -99,5 +100,6 @@ class Snapshot:
     queues: Mapping[tuple[int, int], QueueCounters] | None
     foreign: tuple[ForeignEntry, ...] | None = None
     more_foreign: int = 0
-    hosts: Mapping[Hashable, int] = field(default_factory=dict)
+    hosts: int = 0
+    answer: object = ()
     meters: Mapping[int, tuple[int, int] | None] | None = None

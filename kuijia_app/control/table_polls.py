@@ -219,7 +219,7 @@ class TablePolls:
         packets = list(chain.from_iterable(counted))
         if len(packets) != len(shaped.keys):
             return False  # the switch describes an entry twice
-        found.update(entries=self._entries, packets=dict(zip(shaped.keys, packets, strict=True)), hosts={})
+        found.update(entries=self._entries, packets=dict(zip(shaped.keys, packets, strict=True)))
         return True
 
     def _keep_shape(self, answer: object, found: Mapping[str, Any]) -> None:
@@ -234,8 +234,7 @@ class TablePolls:
         own: dict[Hashable, tuple[FlowKey, FlowEntry | None]] = {}
         foreign: dict[Hashable, ForeignEntry | None] = {}
         packets: dict[FlowKey, int] = {}
-        hosts: dict[Hashable, int] = {}
-        steps = others = 0
+        steps = others = hosts = 0
         for number, (identity, count) in enumerate(self._messages.polled_entries(answer)):
             self._require_few(number)
             its = known.get(identity)
@@ -245,7 +244,7 @@ class TablePolls:
                     steps += _PARSING
                     its = self._messages.polled_entry(identity)
                 elif self._messages.is_for_hosts(identity):
-                    hosts[identity] = count
+                    hosts += 1
                 elif everything:
                     steps += _PARSING
                     is_ours = self._messages.is_of_application(identity)
@@ -260,7 +259,7 @@ class TablePolls:
                 yield
         if own.keys() != known.keys():
             self._own, self._entries = own, dict(own.values())
-        found.update(entries=self._entries, packets=packets, hosts=hosts)
+        found.update(entries=self._entries, packets=packets, hosts=hosts, answer=answer if hosts else ())
         if everything:
             self._note_foreign(foreign)
             found.update(foreign=self._others, more_foreign=len(foreign) - len(self._others))

@@ -140,7 +140,8 @@ class Splitter:
             raise MalformedError(f"a message of more than {self.longest} bytes", bytes(self._buffer[:64]))
         if len(self._buffer) < length:
             return None
-        data = bytes(self._buffer[:length])
+        with memoryview(self._buffer) as buffer:
+            data = bytes(buffer[:length])
         del self._buffer[:length]
         return Frame(version, kind, xid, data)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from ipaddress import IPv6Address, IPv6Network
@@ -49,6 +49,8 @@ class Switch:
             put_meter=lambda number, *limits: (partial(self.meters.update, {number: limits}),),
             reports_of_ports=lambda: lambda: None,
             send_frame=lambda *_: lambda: None,
+            polled_entries=lambda answer: answer,
+            is_for_hosts=lambda described: described in self.by_bytes,
             polled_host_entry=self._polled,
         )
 
@@ -61,10 +63,11 @@ class Switch:
         if then is not None:
             then()
 
-    def described(self) -> dict[Hashable, int]:
-        """Return the entries as bytes, with their packets."""
+    def described(self) -> list[tuple[bytes, int]]:
+        """Return the entries as bytes, with their packets, after one that is not for hosts."""
         self.by_bytes = {repr(each).encode(): each for each in self.table.items()}
-        return {described: self.packets.get(key, 0) for described, (key, _) in self.by_bytes.items()}
+        packets = [(described, self.packets.get(key, 0)) for described, (key, _) in self.by_bytes.items()]
+        return [(b"of the plan", 1), *packets]
 
     def _polled(self, described: bytes) -> tuple[FlowKey, Metered]:
         self.read += 1
@@ -116,9 +119,9 @@ class Rig:
     def poll(self, meanwhile: Callable[[], None] = lambda: None) -> Differing:
         """Return what is wrong by a poll that begins in a second; something happens until its answer comes."""
         self.now += 1.0
-        hosts = self.switch.described()
-        meters = dict(self.switch.meters)
-        snapshot = Snapshot("e", self.now, self.now + 0.1, {}, {}, {}, {}, {}, None, hosts=hosts, meters=meters)
+        answer = self.switch.described()
+        told: dict[str, Any] = {"hosts": len(answer) - 1, "answer": answer, "meters": dict(self.switch.meters)}
+        snapshot = Snapshot("e", self.now, self.now + 0.1, {}, {}, {}, {}, {}, None, **told)
         meanwhile()
         return result_of(self.gateway.compared(snapshot, self.switch.messages))
 
