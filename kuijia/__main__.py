@@ -18,15 +18,17 @@ _LOOK_SECONDS = 0.01
 def run() -> int:
     """Run the command and return its exit status."""
     sys.unraisablehook = _interrupt_again
+    status = 128 + signal.SIGINT
     try:
-        from kuijia.cli.main import main  # noqa: PLC0415  # takes a tenth of a second, in which Ctrl-C may come
+        try:
+            from kuijia.cli.main import main  # noqa: PLC0415  # takes a tenth of a second, in which Ctrl-C may come
 
-        status = main()
+            status = main()
+        finally:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # Python's own end must not change status or last line
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        status = 128 + signal.SIGINT
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left that could say it better
     return status
 
 

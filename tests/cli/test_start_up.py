@@ -82,6 +82,20 @@ def test_ctrl_c_in_a_finalizer_is_not_lost(seconds_to_start: float) -> None:
     assert (outcome.returncode, outcome.stderr) == (130, "interrupted\n")
 
 
+@pytest.mark.parametrize(("words", "status"), [(["list"], 0), (["list", "--help"], 0), (["solve", "none", "none"], 2)])
+def test_ctrl_c_after_the_last_line_changes_nothing(words: list[str], status: int) -> None:
+    """While Python shuts down, which takes a tenth of a second with all packages loaded."""
+    calm, interrupted = run_with("", words), run_with(INTERRUPTED_SHUTDOWN, words)
+    assert calm.returncode == status
+    assert (interrupted.returncode, interrupted.stderr) == (status, calm.stderr)
+
+
+INTERRUPTED_SHUTDOWN = """
+import atexit, signal, sys
+
+atexit.register(signal.raise_signal, signal.SIGINT)
+"""
+
 INTERRUPTED_IMPORT = """
 import sys
 from importlib.abc import MetaPathFinder
@@ -118,7 +132,9 @@ list.run = run
 """
 
 
-def run_with(beginning: str) -> subprocess.CompletedProcess[str]:
-    """Run `kuijia list` in a process of its own after some lines of Python."""
-    program = f'{beginning}\nsys.argv = ["kuijia", "list"]\nfrom kuijia.__main__ import run\nsys.exit(run())'
+def run_with(beginning: str, words: Sequence[str] = ("list",)) -> subprocess.CompletedProcess[str]:
+    """Run `kuijia`, of itself `kuijia list`, in a process of its own after some lines of Python."""
+    program = (
+        f"{beginning}\nimport sys\nsys.argv = {['kuijia', *words]}\nfrom kuijia.__main__ import run\nsys.exit(run())"
+    )
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30)
