@@ -25,6 +25,7 @@ def run() -> int:
 
             status = main()
         finally:
+            exec("")  # noqa: S102  # forgets Ctrl-C in an earlier one, for which Python would end `-m kuijia` by a signal
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Python's own end must not change status or last line
     except KeyboardInterrupt:

@@ -24,28 +24,37 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 _ENDED = (0, 130)
 
+_PROGRAM = "import sys; from kuijia.__main__ import run; print('runs', flush=True); sys.exit(run())"
+"""The installed `kuijia`, which says when it runs: before, Python's own start would answer Ctrl-C by a traceback."""
+
 
 def faults(folder: Path, times: int, seed: int = 1) -> list[str]:
     """Press Ctrl-C this many times; return what is not one line and status 130, or work that is done."""
     random, seconds = Random(seed), {words: _seconds(folder, words) for words in COMMANDS}
-    found = []
-    for _ in range(times):
+    found: list[str] = []
+    for number in range(times):
         words = random.choice(COMMANDS)
         after = random.uniform(0.0, 1.1 * seconds[words])
+        sys.stderr.write(f"{number} of {times} interrupts, {len(found)} faults\n")
         found += [f"kuijia {' '.join(words)}, after {after:.3f} s: {each}" for each in _faults(folder, words, after)]
     return found
 
 
 def _started(folder: Path, words: Sequence[str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "kuijia", *words]
+    command = [sys.executable, "-c", _PROGRAM, *words]
     place = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, env=place, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command, cwd=folder, env=place, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
 
 
 def _seconds(folder: Path, words: Sequence[str]) -> float:
-    started = time.monotonic()
     with _started(folder, words) as process:
+        started = time.monotonic()
         _, errors = process.communicate()
     if process.returncode:
         raise RuntimeError(f"kuijia {' '.join(words)}: {errors}")

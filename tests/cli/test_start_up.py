@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,15 @@ def test_ctrl_c_after_the_last_line_changes_nothing(words: list[str], status: in
     assert (interrupted.returncode, interrupted.stderr) == (status, calm.stderr)
 
 
+def test_ctrl_c_in_code_that_is_a_string_ends_as_anywhere_else(tmp_path: Path) -> None:
+    """Python remembers such an interrupt, although it is caught, and kills `python -m` for it."""
+    program = "from kuijia.cli import list\nlist.run = lambda args: exec('raise KeyboardInterrupt')"
+    (tmp_path / "program.py").write_text(f"{program}\n{START.format(words=['kuijia', 'list'])}")
+    command = [sys.executable, "-m", "program"]
+    outcome = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30)
+    assert (outcome.returncode, outcome.stderr) == (130, "interrupted\n")
+
+
 INTERRUPTED_SHUTDOWN = """
 import atexit, signal, sys
 
@@ -134,7 +144,14 @@ list.run = run
 
 def run_with(beginning: str, words: Sequence[str] = ("list",)) -> subprocess.CompletedProcess[str]:
     """Run `kuijia`, of itself `kuijia list`, in a process of its own after some lines of Python."""
-    program = (
-        f"{beginning}\nimport sys\nsys.argv = {['kuijia', *words]}\nfrom kuijia.__main__ import run\nsys.exit(run())"
-    )
+    program = f"{beginning}\n{START.format(words=['kuijia', *words])}"
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30)
+
+
+START = """
+import sys
+from kuijia.__main__ import run
+
+sys.argv = {words}
+sys.exit(run())
+"""
