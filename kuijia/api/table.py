@@ -141,13 +141,17 @@ def share(value: float | None) -> str:
     return "-" if value is None else quantities.share(value)
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column: its heading, the way to show its cells, and True if they are words, which stand on the left."""
+class Column(str):
+    """A column's heading, with the way to show its cells, and True if they are words, which stand on the left."""
 
-    head: str
-    show: Show = str
-    words: bool = False
+    __slots__ = ("show", "words")
+    show: Show
+    words: bool
+
+    def __new__(cls, head: str, show: Show = str, *, words: bool = False) -> Column:
+        column = super().__new__(cls, head)
+        column.show, column.words = show, words
+        return column
 
 
 def words(head: str) -> Column:
@@ -159,7 +163,7 @@ class Table:
     """A result as rows of plain values; rates are Mbit/s, shares are numbers from 0 to 1.
 
     Attributes:
-        columns: the columns.
+        columns: the headings.
         rows: the cells of each row.
     """
 
@@ -172,7 +176,7 @@ class Table:
 
     @property
     def heads(self) -> tuple[str, ...]:
-        return tuple(column.head for column in self.columns)
+        return tuple(map(str, self.columns))
 
     def head(self, rows: int = 5) -> Table:
         """Return the table with its first rows only."""
@@ -222,7 +226,7 @@ class Table:
         return "\n".join([_fitted(self._as_text(SHOWN_ROWS)), *self._left_out()])
 
     def _repr_html_(self) -> str:
-        heads = "".join(f'<th style="text-align:{_side(each)}">{escape(each.head)}</th>' for each in self.columns)
+        heads = "".join(f'<th style="text-align:{_side(each)}">{escape(each)}</th>' for each in self.columns)
         lines = [f"<tr>{self._html_cells(row)}</tr>" for row in self._shown(SHOWN_ROWS)]
         more = "".join(f"<p>{escape(line)}</p>" for line in self._left_out())
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"

@@ -163,6 +163,11 @@ def test_tables_have_a_row_for_each_pair_tunnel_and_link(fig1: kuijia.Plan) -> N
         fig1.table("nodes")  # type: ignore[arg-type]
 
 
+def test_the_columns_of_a_table_are_names(fig1: kuijia.Plan) -> None:
+    table = fig1.table("links")
+    assert list(table.columns) == ["source", "target", "capacity", "load", "utilisation"] == list(table.to_frame())
+
+
 def test_a_long_table_shows_its_first_rows_and_says_how_many_are_left() -> None:
     table = kuijia.Table.of(kuijia.solve("fig1").table("links").columns, [("a", "b", 1, 2, 0.5)] * 23)
     assert repr(table).splitlines()[-1] == "and 3 rows more"
