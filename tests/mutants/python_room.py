@@ -16,6 +16,9 @@ from tests.mutants.room import ROOT, Trials, Verdict, changed, files_of
 _FAR = 99
 """Steps to what is not imported at all."""
 
+_FIRST = 4
+"""Nearest test files that are collected before the others, as most changes are killed by these."""
+
 
 @dataclass(frozen=True)
 class PythonRoom:
@@ -56,8 +59,8 @@ class _PythonTrials:
                     return verdict
         return Verdict.SURVIVED
 
-    def _by_nearness(self, file: str) -> tuple[list[str], list[str]]:
-        """Return the test files with a module's name and those that reach it by the fewest imports, and all others.
+    def _by_nearness(self, file: str) -> list[list[str]]:
+        """Return the test files with a module's name and those that reach it by the fewest imports, then all others.
 
         Of equally near ones those that reach the fewest modules come first: they ask the most about this one.
         """
@@ -67,7 +70,8 @@ class _PythonTrials:
         nearest = [test for test in steps if Path(test).stem == f"test_{Path(file).stem}"]
         ranked = sorted(steps, key=lambda test: (steps[test], len(self.reaches[test]), test))
         nearest += [test for test in ranked if steps[test] == least and test not in nearest]
-        return nearest, [] if self.nearest_only else [test for test in ranked if test not in nearest]
+        others = [] if self.nearest_only else [test for test in ranked if test not in nearest]
+        return [nearest[:_FIRST], nearest[_FIRST:], others]
 
 
 def _reached(test: Path) -> dict[str, int]:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.proof.verification import Verifier
+from kuijia_app.tables.identifiers import GATEWAY_PRIORITY
 from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, meters_of, segments_of, standing_entries
 from kuijia_app.tables.ofctl_text import flow_text
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import Match
 from kuijia_app.tables.stated_wiring import StatedWiring, stated
 from kuijia_app.tables.wiring import Neighbours, Wiring, default_gateway
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text
@@ -152,6 +154,17 @@ def test_what_contradicts_itself_is_refused(tmp_path: Path, before: str, after: 
     path.write_text(FILE.replace(before, after))
     with pytest.raises(InputError, match=problem):
         load_wiring(path)
+
+
+def test_hosts_of_ipv4_ask_for_their_gateway_by_arp_and_those_of_ipv6_in_groups_of_neighbour_discovery() -> None:
+    of_ipv4 = Segment("s1", (1,), (IPv4Network("10.1.0.0/16"),), gateways=())
+    of_ipv6 = replace(of_ipv4, prefixes=(IPv6Network("2001:db8::/64"),))
+    asked = [
+        [each.entry.match for each in standing_entries(segment) if each.entry.priority == GATEWAY_PRIORITY]
+        for segment in (of_ipv4, of_ipv6)
+    ]
+    groups = (IPv6Network("ff02::1:ff00:0/104"), IPv6Network("ff02::1"), IPv6Network(LINK_LOCAL_GATEWAY))
+    assert asked == [[Match(in_port=1, eth_type=0x0806)], [Match.to(group, in_port=1) for group in groups]]
 
 
 def test_only_what_goes_to_the_controller_is_metered_by_its_port() -> None:

@@ -41,6 +41,8 @@ def test_the_eight_queues_of_section_4_3() -> None:
     assert layout.control.queue_id == 0
     served = [(each.priority, each.normal.queue_id, each.victim.queue_id) for each in layout.classes]
     assert served == [(0, 1, 5), (1, 2, 5), (2, 3, 5), (3, 4, 5), (4, 6, 7)]
+    # EF (RFC 3246), AF41, AF31 and AF21 (RFC 2597, section 6: 8 * class + 2 * drop precedence).
+    assert [each.code_points for each in layout.classes] == [(0b101110,), (8 * 4 + 2,), (8 * 3 + 2,), (8 * 2 + 2,), ()]
 
 
 def test_the_four_queues_of_section_5_4() -> None:
