@@ -63,7 +63,7 @@ class CoreRoom:
             environment[BUILT] = str(build_parts(copy.parent, core).program)
         void = set() if nearest_only and self.nearest else impossible_changes(_build_core(copy, core))
         processes = Processes(copy, limit)
-        processes.import_libraries(self.tests)
+        processes.collect(self.tests)
         return _CoreTrials(self, processes, nearest_only, numbers, void, environment)
 
 

@@ -1,28 +1,33 @@
-"""Runs of pytest in processes forked from one that has imported all libraries, so that each begins within a second.
+"""Runs of pytest in processes forked from one that has imported all libraries, or collected all tests.
 
 What a run may take is counted in seconds of a processor: a busy machine kills no more changes than an idle one.
 """
 
 from __future__ import annotations
 
+import cProfile
 import importlib
 import os
-import pickle
 import resource
 import signal
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import CodeType
 from typing import NoReturn
 
 import pytest
 
 from kuijia_base.errors import KuijiaError
+from tests.mutants.live_code import replace_code
 from tests.mutants.room import ROOT, Verdict
 
 _OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not ovs and not emulation and not kernel")
@@ -31,6 +36,9 @@ _START_SECONDS = 10.0
 
 _WAITING = 6
 """Time that a run may take but for that in which it waits for a processor, as a multiple of its seconds of one."""
+
+_UNSURE = 99
+"""Exit status of a run on replaced code that decides nothing: the module must be imported again."""
 
 _KILLED_BY_LIMIT = (-signal.SIGXCPU, -signal.SIGKILL)
 
@@ -45,36 +53,58 @@ class Processes:
     copy: Path
     limit: float
 
-    def import_libraries(self, tests: Sequence[str]) -> None:
+    def collect(self, tests: Sequence[str]) -> Collected:
         """Import the libraries of these tests; raise `KuijiaError` if the tests cannot be collected."""
-        notes = self.copy.parent / "imported"
-        child = _fork(self.copy, {}, partial(_collect, self.copy, tests, notes))
-        if _wait(child, None) != pytest.ExitCode.OK:
-            raise KuijiaError("the tests of the room cannot be collected")
-        for library in pickle.loads(notes.read_bytes()):  # noqa: S301  # our own
+        ours, its = Pipe()
+        server = _fork(self.copy, {}, partial(_serve, self.copy, tests, self.limit, ours, its))
+        its.close()
+        try:
+            libraries = ours.recv()
+        except EOFError:
+            _wait(server, None)
+            raise KuijiaError("the tests of the room cannot be collected") from None
+        for library in libraries:
             with suppress(ImportError, AttributeError):  # some are parts of others and cannot be imported alone
                 importlib.import_module(library)
+        return Collected(ours)
 
     def verdict(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Verdict:
         """Run pytest with these arguments, and return what it says of the copy."""
         cpu_limit = self.limit + _START_SECONDS
         child = _fork(self.copy, environment, partial(_ask, self.copy, arguments, self.limit, cpu_limit))
-        status = _wait(child, cpu_limit * _WAITING)
-        if status is None or status in _KILLED_BY_LIMIT:
-            return Verdict.TIMED_OUT
-        passed = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        return Verdict.SURVIVED if passed else Verdict.KILLED
+        return _verdict(_wait(child, cpu_limit * _WAITING))
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Asks a process that has collected the tests, which it does not do again."""
+
+    pipe: Connection
+
+    def verdict(self, tests: Sequence[str], file: str, source: bytes) -> Verdict | None:
+        """Return what test files say of a file that had this source before; None if only a new import can tell."""
+        self.pipe.send((tests, file, source))
+        status: int | None = self.pipe.recv()
+        return None if status == _UNSURE else _verdict(status)
+
+
+def _verdict(status: int | None) -> Verdict:
+    if status is None or status in _KILLED_BY_LIMIT:
+        return Verdict.TIMED_OUT
+    passed = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return Verdict.SURVIVED if passed else Verdict.KILLED
 
 
 class _Limit:
     """Ends the tests without a failure when they have taken their seconds of a processor."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, status: int = pytest.ExitCode.OK) -> None:
         self._end = time.process_time() + seconds
+        self._status = status
 
     def pytest_runtest_logfinish(self) -> None:
         if time.process_time() > self._end:
-            os._exit(pytest.ExitCode.OK)
+            os._exit(self._status)
 
 
 class _Failure:
@@ -85,15 +115,62 @@ class _Failure:
             os._exit(pytest.ExitCode.TESTS_FAILED)
 
 
-def _collect(copy: Path, tests: Sequence[str], notes: Path) -> int:
-    """Collect tests, and note the libraries that were imported for that."""
-    before = set(sys.modules)
-    status = _run(copy, [*_OPTIONS, "--collect-only", *tests], [])
-    own = {entry.name for entry in copy.iterdir()}
-    libraries = [name for name in sys.modules if name not in before and name.partition(".")[0] not in own]
-    # Sorted, as a package must come before what it imports while it is imported itself.
-    notes.write_bytes(pickle.dumps(sorted(name for name in libraries if "/site-packages/" in _file_of(name))))
-    return status
+class _Server:
+    """Runs collected tests on replaced code, each time in a fork, as requests of a pipe say."""
+
+    def __init__(self, pipe: Connection, copy: Path, seconds: float) -> None:
+        self._pipe, self._copy, self._seconds = pipe, copy, seconds
+        self._modules = set(sys.modules)
+        self._profile = cProfile.Profile()
+        self._profile.enable()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        self._profile.disable()
+        if session.testsfailed:
+            return None
+        own = {entry.name for entry in self._copy.iterdir()}
+        libraries = [name for name in sys.modules if name not in self._modules and name.partition(".")[0] not in own]
+        # Sorted, as a package must come before what it imports while it is imported itself.
+        self._pipe.send(sorted(name for name in libraries if "/site-packages/" in _file_of(name)))
+        run_before = frozenset(each.code for each in self._profile.getstats() if isinstance(each.code, CodeType))
+        items = defaultdict(list)
+        for item in session.items:
+            items[item.nodeid.partition("::")[0]].append(item)
+        with suppress(EOFError):
+            while True:
+                tests, file, source = self._pipe.recv()
+                replace = partial(replace_code, self._copy / file, source, run_before)
+                self._pipe.send(self._status(session, replace, [item for test in tests for item in items[test]]))
+        return True
+
+    def _status(
+        self, session: pytest.Session, replace: Callable[[], bool | None], items: list[pytest.Item]
+    ) -> int | None:
+        cpu_limit = self._seconds + _START_SECONDS
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setsid()
+                _limit(cpu_limit)
+                is_sure = replace()
+                if is_sure is not None:
+                    self._ask(session, pytest.ExitCode.OK if is_sure else _UNSURE, items)
+            finally:
+                os._exit(_UNSURE)
+        return _wait(child, cpu_limit * _WAITING)
+
+    def _ask(self, session: pytest.Session, passed: int, items: list[pytest.Item]) -> NoReturn:
+        for plugin in (_Limit(self._seconds, passed), _Failure()):
+            session.config.pluginmanager.register(plugin)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        os._exit(passed)
+
+
+def _serve(copy: Path, tests: Sequence[str], seconds: float, ours: Connection, its: Connection) -> int:
+    ours.close()
+    return _run(copy, [*_OPTIONS, *tests], [_Server(its, copy, seconds)])
 
 
 def _file_of(module: str) -> str:
@@ -101,12 +178,16 @@ def _file_of(module: str) -> str:
 
 
 def _ask(copy: Path, arguments: Sequence[str], seconds: float, cpu_limit: float) -> int:
+    _limit(cpu_limit)
+    return _run(copy, [*_OPTIONS, *arguments], [_Limit(seconds), _Failure()])
+
+
+def _limit(cpu_limit: float) -> None:
     used = int(time.process_time() + cpu_limit) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (used, used + 5))
     # The collection has left the bytecode of all modules as they are; that of changed ones is of no use later.
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    return _run(copy, [*_OPTIONS, *arguments], [_Limit(seconds), _Failure()])
 
 
 def _run(copy: Path, arguments: Sequence[str], plugins: Sequence[object]) -> int:

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.mutants.change import Change
-from tests.mutants.process import Processes
+from tests.mutants.process import Collected, Processes
 from tests.mutants.python_changes import changes_of
 from tests.mutants.room import ROOT, Trials, Verdict, changed, files_of
 
@@ -34,8 +34,7 @@ class PythonRoom:
     def prepare(self, copy: Path, limit: float, *, nearest_only: bool) -> Trials:
         reaches = {test: _reached(ROOT / test) for test in files_of(self.tests)}
         processes = Processes(copy, limit)
-        processes.import_libraries(list(reaches))
-        return _PythonTrials(processes, reaches, nearest_only)
+        return _PythonTrials(processes, processes.collect(list(reaches)), reaches, nearest_only)
 
 
 @dataclass
@@ -48,13 +47,15 @@ class _PythonTrials:
     """
 
     processes: Processes
+    collected: Collected
     reaches: dict[str, dict[str, int]]
     nearest_only: bool
 
     def verdict(self, change: Change) -> Verdict:
+        source = (self.processes.copy / change.file).read_bytes()
         with changed(self.processes.copy, change):
             for tests in filter(None, self._by_nearness(change.file)):
-                verdict = self.processes.verdict(tests, {})
+                verdict = self.collected.verdict(tests, change.file, source) or self.processes.verdict(tests, {})
                 if verdict is not Verdict.SURVIVED:
                     return verdict
         return Verdict.SURVIVED

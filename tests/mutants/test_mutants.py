@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import cProfile
+import importlib
 import subprocess
+import sys
 import time
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -12,6 +16,7 @@ from tests.mutants.__main__ import main
 from tests.mutants.change import EQUIVALENT, Change, by_place, no_change, read_equivalents
 from tests.mutants.core_room import impossible_changes
 from tests.mutants.cpp_changes import find_changes, switched
+from tests.mutants.live_code import replace_code
 from tests.mutants.python_changes import changes_of
 from tests.mutants.python_room import PythonRoom
 from tests.mutants.room import ROOT, Verdict
@@ -133,6 +138,42 @@ def test_changes_are_killed_survive_and_time_out_and_the_copy_is_restored(
     assert verdicts["number = 1"] is Verdict.SURVIVED
     assert trials.verdict(no_change("pkg/counting.py")) is Verdict.SURVIVED
     assert (clone / "pkg" / "counting.py").read_bytes() == COUNTING
+
+
+MODULE = """\
+def doubled(x):
+    return x + x
+FOUR = doubled(2)
+def later():
+    return [doubled(each) for each in range(3)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_sure", "values"),
+    [
+        ("range(3)", "range(2)", True, [0, 2]),
+        ("doubled(each) for", "each for", True, [0, 1, 2]),
+        ("x + x", "x - x", False, [0, 0, 0]),
+        ("doubled(2)", "doubled(3)", None, [0, 2, 4]),
+    ],
+)
+def test_functions_in_use_get_the_code_of_a_change(
+    *, old: str, new: str, is_sure: bool | None, values: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "doubling.py"
+    file.write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, file.stem, raising=False)
+    profile = cProfile.Profile()
+    profile.enable()
+    module = importlib.import_module(file.stem)
+    profile.disable()
+    run = frozenset(each.code for each in profile.getstats() if isinstance(each.code, CodeType))
+    in_use = module.later
+    file.write_text(MODULE.replace(old, new))
+    assert replace_code(file, MODULE.encode(), run) is is_sure
+    assert (module.FOUR, in_use()) == (4, values)
 
 
 @pytest.mark.parametrize(("starved", "status"), [(0.0, None), (60.0, 7)])

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from kuijia_app.tables import identifiers
+from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
@@ -116,3 +117,14 @@ def test_bfd_sessions_count_code_points_down_from_the_last() -> None:
     with pytest.raises(UnsoundError) as raised:
         build_tables(many_tunnels(32), options)
     assert str(raised.value) == "path id 47, expected 16 to 46 with tagging dscp-ecn and BFD: a code point has 6 bits"
+
+
+def test_default_paths_have_code_points_from_the_middle_outwards_between_tunnels_and_sessions() -> None:
+    layout, path = LAYOUTS["plain"], ("s1", "s4")
+    options, sessions = dataclasses.replace(DSCP_ECN, layout=layout), [BfdSession(46, path)]
+    tags = tags_of(options, motivation_plan().topology, {46: path}, sessions, egresses=range(1, 6))
+    labels = [identifiers.default_path_id(egress) for egress in range(1, 6)]
+    # The last tunnel has 31 and its session 33, with 32 between them; without both there is room on either side.
+    assert [tags.has(label) for label in labels] == [True, False, False, True, True]
+    marked = [tags.mark(label, layout.control)[0] for label in labels if tags.has(label)]
+    assert marked == [SetDscp(32), SetDscp(30), SetDscp(34)]
