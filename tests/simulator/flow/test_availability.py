@@ -19,14 +19,14 @@ def both(bounds: Bounds) -> tuple[float, float]:
     return bounds.low, bounds.high
 
 
-def figures(rate: float, *, pairs_of_links: bool = False) -> Availability:
+def figures(rate: float, *, pairs_of_links: bool = False, priority: int | None = None) -> Availability:
     """Figure 1's network, each link down with probability 0.01; three tunnels with `rate` each, links of 1000."""
     traffic: PlannedTraffic = figure_1(rate)
     topology = traffic.plan.topology
     failures = (*single_links(topology), *(link_pairs(topology) if pairs_of_links else ()))
     contender = Contender(Kuijia(), traffic)
     down = {frozenset(edge): 1 - UP for edge in topology.edges}
-    return availability(contender, list(what_if([contender], failures)), from_links(topology, failures, down))
+    return availability(contender, list(what_if([contender], failures)), from_links(topology, failures, down), priority)
 
 
 def test_every_single_failure_costs_a_third_of_full_links() -> None:
@@ -45,6 +45,20 @@ def test_every_single_failure_costs_a_third_of_full_links() -> None:
     ]
     assert both(found.pair_mean) == both(found.pair_worst) == pytest.approx((none, none + unlisted))
     assert found.worst_pair == ("s1", "s4")
+
+
+@pytest.mark.parametrize(("lost", "exceeded"), [(0.005, 1), (0.03, 2), (0.07, 3), (0.2, 4)])
+def test_all_99_95_and_90_percent_are_kept_while_no_more_is_lost(lost: float, exceeded: int) -> None:
+    found = figures(2000 / 3 / (1 - lost))  # a failure leaves 2000
+    none, one = UP**5, 5 * (1 - UP) * UP**4
+    assert [each.low for each in found.kept] == pytest.approx([none] * exceeded + [none + one] * (4 - exceeded))
+
+
+def test_a_class_without_traffic_has_all_of_it_whatever_fails() -> None:
+    found = figures(1000, priority=7)
+    listed = UP**5 + 5 * (1 - UP) * UP**4
+    assert [both(each) for each in (found.throughput, *found.kept)] == [pytest.approx((listed, 1))] * 5
+    assert [both(each) for each in found.guaranteed] == [(1, 1), (1, 1), (1, 1), (0, 1)]
 
 
 def test_two_failures_count_when_they_are_listed() -> None:

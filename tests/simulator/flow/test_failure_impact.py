@@ -160,7 +160,7 @@ class TestSums:
         )
         assert role == {0: Role.VICTIM, 1: Role.DIRECT, 2: Role.INDIRECT, 3: Role.UNTOUCHED}
 
-    @pytest.mark.parametrize(("rate", "role"), [(0.0, Role.UNTOUCHED), (5.0, Role.INDIRECT)])
+    @pytest.mark.parametrize(("rate", "role"), [(0.0, Role.UNTOUCHED), (0.5, Role.INDIRECT), (5.0, Role.INDIRECT)])
     def test_only_traffic_that_is_sent_gives_others_a_role(self, rate: float, role: Role) -> None:
         # s's traffic moves to s-b-t; x-b-t meets it on b-t, and x-b meets that on x-b.
         ends = (("s", "a"), ("a", "t"), ("s", "b"), ("b", "t"), ("x", "b"))

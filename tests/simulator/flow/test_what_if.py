@@ -37,6 +37,14 @@ def test_a_failure_has_its_loss_its_churn_and_its_overloaded_links() -> None:
     assert set(found.overloaded) == {("s1", "s4"), ("s1", "s3"), ("s3", "s4")}
 
 
+def test_all_traffic_is_tcp_unless_it_is_stated_to_be_udp() -> None:
+    """Under rescaling victims of TCP get their 400 on either link; 1200 of UDP lose a sixth on a link of 1000."""
+    contender = Contender(Rescaling(), figure_1(800))
+    (cut,) = (failure for failure in single_links(contender.traffic.plan.topology) if failure.name == "s2-s4")
+    outcomes = (*what_if([contender], [cut]), *what_if([contender], [cut], elastic=False))
+    assert [loss_share(each.total((Role.VICTIM,))) for each in outcomes] == pytest.approx([0, 1 / 6])
+
+
 @pytest.mark.parametrize(("allocated", "hurt"), [(0.0, ()), (100.0, ()), (100.0 * (1 + 1e-12), ()), (105.0, (0,))])
 def test_a_pair_is_hurt_by_any_loss_but_rounding(allocated: float, hurt: tuple[int, ...]) -> None:
     """Of two tunnels over links of 100 Mbit/s one fails: the other one carries all, but for 5 of 105."""
