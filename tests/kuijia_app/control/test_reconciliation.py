@@ -10,11 +10,13 @@ from kuijia_app.control.reconciliation import (
     DeleteFlow,
     DeleteGroup,
     FlowKey,
+    IndexedTables,
     KnownTables,
     ModifyGroup,
     PutFlow,
     difference,
 )
+from kuijia_app.tables.identifiers import CLASSIFIER_TABLE, DROP_GROUP, HOST_TABLE
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
 from tests.kuijia_app.switch_tables import tables
 
@@ -32,6 +34,19 @@ def uses(group: Group) -> set[int]:
 def test_an_empty_switch_gets_groups_in_order_and_then_entries() -> None:
     changes = difference(KnownTables(), SwitchTables((GROUP, USER), (ENTRY,)))
     assert changes == [AddGroup(GROUP), AddGroup(USER), PutFlow(ENTRY)]
+
+
+def test_entries_that_forward_or_drop_are_transit_but_those_into_tunnels_or_classification_are_not() -> None:
+    forwards, into_tunnel, drops = (Output(2),), (ToGroup(2),), (ToGroup(DROP_GROUP),)
+    leads = [(forwards, None), (forwards, HOST_TABLE), ((), None), (drops, None)]
+    others = [(into_tunnel, None), ((*drops, *into_tunnel), None), (forwards, CLASSIFIER_TABLE)]
+    entries = [
+        FlowEntry(5, Match(in_port=port), actions, goto_table=table)
+        for port, (actions, table) in enumerate([*leads, *others])
+    ]
+    written = FlowEntry(5, Match(in_port=9), written=into_tunnel)
+    indexed = IndexedTables((), (*entries, written))
+    assert list(indexed.transit.values()) == entries[: len(leads)]
 
 
 def test_a_switch_that_has_everything_gets_nothing() -> None:
