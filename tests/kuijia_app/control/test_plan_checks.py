@@ -126,6 +126,16 @@ def test_after_a_takeover_a_controller_looks_for_itself() -> None:
     assert not it.checks.read("s1", 2.0)
 
 
+def test_a_switch_that_comes_later_than_the_others_is_checked_for_a_new_plan_too() -> None:
+    it = Checked()
+    it.connect(0.0, *SWITCHES)
+    assert it.admitted(1.0) == set(SWITCHES)
+    it.checks.begin_anew()
+    it.connect(10.0, *SWITCHES[:3])
+    assert it.admitted(10.0 + CONNECTED_WITHIN) == set(SWITCHES[:3])
+    assert not it.checks.read(SWITCHES[3], 20.0)
+
+
 def test_with_warnings_or_without_checks_every_switch_gets_the_plan_at_once() -> None:
     for missing in (Missing.WARN, Missing.IGNORE):
         it = Checked(missing)
