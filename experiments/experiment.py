@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,11 +56,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of an experiment: a text, the same as JSON data, and by what it has failed, in words; see `Check`."""
+    """Result of an experiment.
+
+    Attributes:
+        summary: the same as `text`, as JSON data.
+        broken: by what it has failed, in words; see `Check`.
+        seeds: of its runs; empty for those of the settings.
+    """
 
     text: str
     summary: dict[str, object]
     broken: tuple[str, ...]
+    seeds: Sequence[int] = ()
 
 
 Runner = Callable[[Settings, argparse.Namespace, OutputFolder, Progress], Outcome]

@@ -55,11 +55,11 @@ class Execution:
 
     def written(self, *exhibits: Exhibit) -> Outcome:
         """Write the exhibits and return the outcome."""
-        return write_exhibits(self.name, exhibits, self.settings, self.output)
+        return replace(write_exhibits(self.name, exhibits, self.settings, self.output), seeds=self.seeds)
 
     def studied(self, data: Mapping[str, object], exhibits: Sequence[Exhibit]) -> Outcome:
         """Write the data of a study with the exhibits that are made of them and return the outcome."""
-        return write_study(self.name, data, exhibits, self.output)
+        return replace(write_study(self.name, data, exhibits, self.output), seeds=self.seeds)
 
     def show(self, text: str) -> None:
         """Show the present state of the execution."""

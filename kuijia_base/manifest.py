@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import re
 import subprocess
 from datetime import datetime, timezone
 from functools import cache
@@ -25,6 +27,20 @@ def distribution_version(name: str) -> str | None:
 def kernel_name() -> str:
     """Return name and release of the kernel."""
     return f"{platform.system()} {platform.release()}"
+
+
+def cpu_model() -> str:
+    """Return the processor as the kernel names it, empty if it does not."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:  # not Linux
+        return platform.processor()
+    return found[1] if found else ""
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return the machine, ready for JSON."""
+    return {"cpu": cpu_model(), "processors": os.cpu_count(), "system": platform.machine()}
 
 
 def package_versions() -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -53,6 +53,18 @@ class OutputFolder:
     def write_json(self, name: str, data: object) -> None:
         """Write data as JSON; raise InputError if the file cannot be written, as all `write_` methods do."""
         self.write_text(name, json.dumps(data, indent=1, allow_nan=False) + "\n")
+
+    def stamp(self, key: str, data: Mapping[str, object]) -> None:
+        """Add data under a key to each JSON object that was written; what an object has there itself stays.
+
+        Raises:
+            InputError: a file cannot be written.
+        """
+        for name in self.written if self.page is None else ():
+            if name.endswith(".json"):
+                found = json.loads(self._place(name).read_text(encoding="utf-8"))
+                if isinstance(found, dict):
+                    self.write_json(name, {**found, key: {**data, **found.get(key, {})}})
 
     def write_text(self, name: str, text: str) -> None:
         self.write_bytes(name, text.encode())

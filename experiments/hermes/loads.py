@@ -115,8 +115,9 @@ def profile_option(options: Options) -> None:
         "--profile",
         choices=("paper", "ns3", "buffer"),
         default="paper",
-        help="constants of Hermes, turns and buffer of Presto*, and slow links: the paper's, or those of its public"
-        " ns-3 code; or the paper's, and the resequencing buffer of that code at all receivers (default: %(default)s)",
+        help="constants of Hermes, ways of acknowledgements, buffer and weights of Presto*, and slow links: the"
+        " paper's, or those of its public ns-3 code; or the paper's, and the resequencing buffer of that code at all receivers"
+        " (default: %(default)s)",
     )
 
 
@@ -168,9 +169,9 @@ def _said_of(profile: str, *, sprays: bool, slow: bool) -> str:
     """Return in words what a profile other than the paper's takes from the authors' public simulation."""
     if profile == "buffer":
         return "All receivers have the resequencing buffer of the authors' public simulation."
-    said = ["Hermes has the constants of the authors' public simulation"]
+    said = ["Hermes has the constants of the authors' public simulation, acknowledgements keep a path by hash"]
     if sprays:
-        said.append(f"Presto* its turns of ten packets{', its buffer and its weights' if slow else ' and its buffer'}")
+        said.append(f"Presto* has its buffer{' and its weights' if slow else ''}")
     if slow:
         said.append("and the network its slow links")
     return f"{', '.join(said)}."

@@ -248,9 +248,6 @@ RESEQUENCING, PUBLIC_RESEQUENCING = 500e-6, 100e-6
 ALL_RESEQUENCING = 200e-6
 """Seconds of the public code's buffer where all receivers have it: those that fit Figure 16 (docs/hermes.md)."""
 
-PUBLIC_TURN = 10
-"""Packets that Presto* sends by one path before it takes the next, in the public code."""
-
 ONE_WAY = 40
 """Microseconds of the way from host to host in the empty simulated network, which the paper's thresholds contain."""
 
@@ -281,8 +278,9 @@ class BalancingScheme:
     def of(cls, name: str, fabric: LeafSpineFabric, profile: str = "paper") -> BalancingScheme:
         """Return the scheme of this name with the paper's parameters for this network.
 
-        With the profile `ns3`, Hermes has the constants of the authors' public simulation, and Presto* its turns of ten
-        packets, its resequencing buffer, and its mistaken weights where it always has the same slow cables. With the
+        With the profile `ns3`, Hermes has the constants of the authors' public simulation, and Presto* its resequencing
+        buffer, and its mistaken weights where it always has the same slow cables; but packets take turns one by one, as
+        the paper says, not ten by ten. Acknowledgements under Hermes and CLOVE-ECN keep a path by hash. With the
         profile `buffer`, the receivers of all schemes have this buffer, and nothing else is changed.
         """
         slow = is_slow(fabric)
@@ -292,8 +290,7 @@ class BalancingScheme:
             transport = replace(transport, resequencing=RESEQUENCING)
             if profile == "ns3":
                 rates = fabric.mistaken_rates() if fabric.slow else ()
-                turns = PathsInTurn(weighted=True, rates=rates, in_a_row=PUBLIC_TURN)
-                balancer = replace(balancer, choice=turns)
+                balancer = replace(balancer, choice=PathsInTurn(weighted=True, rates=rates))
                 transport = replace(transport, resequencing=PUBLIC_RESEQUENCING, resequencing_stays=True)
         elif name == "letflow":
             balancer = replace(balancer, forwarding=Flowlets(gap))
@@ -301,7 +298,7 @@ class BalancingScheme:
             balancer = _conga(gap)
         elif name == "clove-ecn":
             pause = TESTBED_CLOVE_PAUSE if slow else CloveEcn.pause
-            balancer = replace(balancer, choice=CloveEcn(gap, pause=pause))
+            balancer = replace(balancer, choice=CloveEcn(gap, pause=pause, hashed_answers=profile == "ns3"))
         elif name == "hermes":
             balancer = replace(balancer, choice=hermes_of(fabric, profile))
         if profile == "buffer":

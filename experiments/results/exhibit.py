@@ -36,6 +36,7 @@ class Point:
         published: the paper's number; None if it has none.
         at_least: True if our value is a lower bound, as some run was not watched to its end.
         spread: standard deviation of the runs, if they are not listed one by one; None if unknown.
+        each: the runs one by one, in the order of their seeds, if there are several.
     """
 
     x: float | str
@@ -46,6 +47,7 @@ class Point:
     published: float | None = None
     at_least: bool = False
     spread: float | None = None
+    each: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, x: float | str, values: Iterable[float | None], published: float | None = None) -> Point:
@@ -53,7 +55,8 @@ class Point:
         known = [value for value in values if value is not None]
         if not known:
             return cls(x, published=published)
-        return cls(x, fmean(known), min(known), max(known), len(known), published)
+        each = tuple(known) if len(known) > 1 else ()
+        return cls(x, fmean(known), min(known), max(known), len(known), published, each=each)
 
     @property
     def deviation(self) -> float | None:
@@ -159,8 +162,9 @@ def exhibit_to_json(exhibit: Exhibit) -> dict[str, Any]:
     for line, entry in zip(exhibit.lines, data["lines"], strict=True):
         for point, cell in zip(line.points, entry["points"], strict=True):
             cell["deviation"] = point.deviation
-            if point.spread is None:
-                del cell["spread"]
+            for key, nothing in (("spread", None), ("each", ()), ("at_least", False)):
+                if cell[key] == nothing:
+                    del cell[key]
     for key in ("mixed", "logarithmic", "unjudged"):
         if not data[key]:
             del data[key]
@@ -186,7 +190,8 @@ def _validator() -> Draft202012Validator:
 
 
 def _point(data: dict[str, Any]) -> Point:
-    return Point(**{key: data[key] for key in Point.__dataclass_fields__ if key in data})
+    fields = {key: data[key] for key in Point.__dataclass_fields__ if key in data}
+    return Point(**{**fields, "each": tuple(data.get("each", ()))})
 
 
 _LEAST_WIDTH = 7

@@ -157,7 +157,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             verb.configure(subparser)
             add_common_options(subparser)
             subparser.set_defaults(run=verb.run)
-    args, unknown = parser.parse_known_args(with_default_action(arguments))
+    words = with_default_action(arguments)
+    args, unknown = parser.parse_known_args(words)
+    args.words = tuple(words)
     if unknown:
         chosen.error(unrecognized(unknown, chosen))
     return args

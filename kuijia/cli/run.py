@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +26,7 @@ from kuijia.cli.printing import print_json, print_notes, show
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.additions import command_for, is_installed
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
+from kuijia_base.manifest import describe_computation, describe_machine
 from kuijia_base.option_values import folder_name, positive_count, positive_rate, whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
@@ -53,6 +56,17 @@ _OF_MOST: Mapping[str, Mapping[str, object]] = {
 
 _FLAGS = frozenset({"-h", "--help", "-v", "--verbose", "--json", "--quick", "--full"})
 """Options that take no value."""
+
+_ASIDE: Mapping[str, int] = {
+    "-o": 1,
+    "--output": 1,
+    "--workers": 1,
+    "--cluster": 1,
+    "--json": 0,
+    "-v": 0,
+    "--verbose": 0,
+}
+"""Options that change no result, and the number of their values."""
 
 _NAMED_FILES = 12
 """More are only counted."""
@@ -182,7 +196,7 @@ class RunVerb:
 
 
 def _run(entry: ExperimentEntry, experiment: Experiment, settings: Settings, args: argparse.Namespace) -> int:
-    started = datetime.now().astimezone()
+    started, began = datetime.now().astimezone(), time.time()
     folder = args.output or Path("results") / f"{entry.name}-{started:%Y%m%d-%H%M%S}"
     with OutputFolder(folder) as output, progress_line() as progress:
         try:
@@ -192,6 +206,8 @@ def _run(entry: ExperimentEntry, experiment: Experiment, settings: Settings, arg
         except KeyboardInterrupt:
             progress.say(f"stopped; {_what_is_done(output)}")
             raise
+        seeds = outcome.seeds or settings.seeds
+        output.stamp("manifest", _manifest_of(args, seeds, describe_computation(began, time.time() - began)))
     if args.json:
         print_json("run", outcome.summary)
     else:
@@ -202,6 +218,37 @@ def _run(entry: ExperimentEntry, experiment: Experiment, settings: Settings, arg
     if outcome.broken:
         raise BrokenBarError("; ".join(outcome.broken))
     return 0
+
+
+def _manifest_of(args: argparse.Namespace, seeds: Sequence[int], told: Mapping[str, object]) -> dict[str, object]:
+    """Return what makes the same files again: command, its options with their values, seeds, program and machine."""
+    aside = {name.lstrip("-") for name in _ASIDE} | {"words", "run", "experiment"}
+    options = {
+        name: value if value is None or isinstance(value, bool | int | float) else str(value)
+        for name, value in sorted(vars(args).items())
+        if name not in aside
+    }
+    return {
+        "command": command_of(args.words),
+        "options": options,
+        "seeds": list(seeds),
+        "machine": describe_machine(),
+        **told,
+    }
+
+
+def command_of(words: Sequence[str]) -> str:
+    """Return the command without the options that change no result."""
+    kept: list[str] = []
+    left = iter(words)
+    for word in left:
+        name, given, _ = word.partition("=")
+        if name not in _ASIDE:
+            kept.append(word)
+        elif not given:
+            for _ in range(_ASIDE[name]):
+                next(left, None)
+    return f"kuijia {shlex.join(kept)}"
 
 
 def _no_run(*_: object) -> Outcome:

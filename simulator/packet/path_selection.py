@@ -67,11 +67,14 @@ class CloveEcn:
         gap: seconds of the pause between two flowlets.
         kept: share of its weight that a marked path keeps; the others get the rest in equal parts.
         pause: seconds between two reductions of a path's weight at least; half a round trip.
+        hashed_answers: True if acknowledgements keep one path by hash, as in the public simulation of Hermes' authors,
+            where switches forward them; False if they are flowlets too.
     """
 
     gap: float = 150e-6
     kept: float = 0.67
     pause: float = 40e-6
+    hashed_answers: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ class Hermes:
         failure_timeouts: timeouts without an acknowledgement after which a path has failed between two hosts.
         failure_lasts: seconds after which a failed path gets another chance.
         answer_pause: seconds after which acknowledgements of a flow that had paused take another path.
+        hashed_answers: True if acknowledgements keep one path by hash, even a failed one, as in the public simulation.
     """
 
     marked: float = 0.4
@@ -150,6 +154,7 @@ class Hermes:
     failure_timeouts: int = 3
     failure_lasts: float = 100.0
     answer_pause: float = 1e-3
+    hashed_answers: bool = False
 
 
 HERMES_NS3 = Hermes(
@@ -159,6 +164,7 @@ HERMES_NS3 = Hermes(
     reroute_share=0.5,
     reroute_pause=100e-6,
     failure_timeouts=1,
+    hashed_answers=True,
 )
 """Constants of the authors' public ns-3 code."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from kuijia_base.additions import command_for
 from kuijia_base.commands import find_program, run_command
 from kuijia_base.errors import InputError, TestbedError
-from kuijia_base.manifest import distribution_version, kernel_name
+from kuijia_base.manifest import cpu_model, distribution_version, kernel_name
 from kuijia_base.parallel import processors
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import SYSTEM_DIRECTORY, kernel_datapath_available
@@ -156,7 +156,7 @@ def examine_machine() -> Machine:
     return Machine(
         kernel=kernel_name(),
         python=platform.python_version(),
-        cpu_model=_cpu_model(),
+        cpu_model=cpu_model(),
         cpu_count=processors(),
         is_root=is_root,
         programs=programs,
@@ -200,11 +200,6 @@ def _program_version(name: str) -> str | None:
     except TestbedError:  # installed, but it prints no version
         found = None
     return found[0] if found else "present"
-
-
-def _cpu_model() -> str:
-    found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return found[1] if found else ""
 
 
 def _try_qdiscs() -> dict[str, bool]:

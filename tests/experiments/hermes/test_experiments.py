@@ -29,7 +29,7 @@ from experiments.hermes.runs import (
 )
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from simulator.packet.path_selection import HERMES_NS3, PathsInTurn
+from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes, PathsInTurn
 from tests.experiments.executions import QUICK, TWO_SEEDS, execution_in, options
 
 SMALL = replace(SIMULATED, leaves=2, spines=2, leaf_hosts=4)
@@ -58,6 +58,11 @@ def test_the_profile_of_the_public_code_changes_hermes_and_not_conga_and_is_told
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert BalancingScheme.of("hermes", SMALL, "ns3").balancer.choice == HERMES_NS3
+    for profile, hashed in (("paper", False), ("ns3", True)):
+        for name in ("clove-ecn", "hermes"):
+            choice = BalancingScheme.of(name, SMALL, profile).balancer.choice
+            assert isinstance(choice, CloveEcn | Hermes)
+            assert choice.hashed_answers == hashed
     assert BalancingScheme.of("conga", SMALL, "ns3") == BalancingScheme.of("conga", SMALL)
     shrink(monkeypatch)
     for profile, told in (("paper", False), ("ns3", True)):
@@ -81,9 +86,9 @@ def test_the_profile_of_the_public_buffer_gives_it_to_all_receivers_and_is_told(
 def test_the_profile_of_the_public_code_has_its_slow_links_and_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert BalancingScheme.of("presto", SMALL, "ns3").balancer.choice == PathsInTurn(weighted=True, in_a_row=10)
+    assert BalancingScheme.of("presto", SMALL, "ns3").balancer.choice == PathsInTurn(weighted=True)
     presto = BalancingScheme.of("presto", PUBLIC_UNEQUAL, "ns3")
-    assert presto.balancer.choice == PathsInTurn(weighted=True, rates=PUBLIC_UNEQUAL.mistaken_rates(), in_a_row=10)
+    assert presto.balancer.choice == PathsInTurn(weighted=True, rates=PUBLIC_UNEQUAL.mistaken_rates())
     assert (presto.transport.resequencing, presto.transport.resequencing_stays) == (100e-6, True)
     shrink(monkeypatch)
     for profile, part, told in (("paper", "a fifth of the links", False), ("ns3", "8 of 64 links", True)):
@@ -97,7 +102,9 @@ def test_parts_are_left_out_of_hermes_with_the_constants_of_the_profile(
 ) -> None:
     shrink(monkeypatch)
     for exhibit in run("hermes-fig18", tmp_path, profile="ns3").values():
-        assert exhibit["remarks"][-1] == "Hermes has the constants of the authors' public simulation."
+        assert exhibit["remarks"][-1] == (
+            "Hermes has the constants of the authors' public simulation, acknowledgements keep a path by hash."
+        )
         assert "slow links" not in exhibit["title"]
 
 

@@ -122,6 +122,25 @@ def test_flowlets_of_senders_do_as_the_reference_does() -> None:
     assert sent(simulation, network) == counts
 
 
+@pytest.mark.parametrize("choice", [CloveEcn(gap=1e-4), Hermes(probing=False)])
+def test_acknowledgements_take_a_path_by_hash_or_another_after_each_pause(choice: CloveEcn | Hermes) -> None:
+    """The data of a round trip of 8 ms is acknowledged within less than one, in four bursts."""
+    network = LeafSpine(2, SPINES, 4, 1_000.0, 1_000.0, 1e-3).network(QUEUE)
+    back = [link for link in network.outputs[9] if network.links[link].target > 9]
+    for hashed in (True, False):
+        taken = np.zeros(SPINES)
+        for number in range(24):
+            balancer = LoadBalancer(choice=replace(choice, hashed_answers=hashed))
+            flows = Flows.of(0, 5, replace(DCTCP, first_timeout=1.0, min_timeout=1.0), size=200_000)
+            simulation = Simulation(network, [flows], Setting(seed=number, load_balancer=balancer))
+            simulation.run()
+            ways = simulation.link_results().sent_packets[back] > 0
+            assert ways.sum() == 1 or not hashed
+            taken += ways
+        assert (taken > 0).all()
+        assert (taken.sum() == 24) == hashed
+
+
 def congested_spine(balancer: LoadBalancer) -> tuple[Simulation, Network]:
     """A long flow, and from 5 ms on constant rates by its first path that leave it a twentieth of a link."""
     network = FABRIC.network(StrictPriority([Fifo(400_000), Fifo(400_000, Threshold(15_000))]))

@@ -21,6 +21,8 @@ void PathWeights::marked(std::size_t path, Time now, const CloveEcnRules &rules)
 }
 
 std::uint32_t CloveEcn::choose(Packet &packet, const Choices &choices) {
+    if (packet.backward && rules_.hashed_answers)
+        return hashed_place(seed_, packet.flow, choices);
     const auto now = packet.sent;
     const auto number = 2 * std::size_t{packet.flow} + packet.backward;
     if (number >= flowlets_.size())

@@ -16,12 +16,14 @@ struct CloveEcnRules {
     Time gap = 150 * (second / 1'000'000);  // between two flowlets
     double kept = 0.67;                     // share of its weight that a marked path keeps
     Time pause = 40 * (second / 1'000'000); // between two reductions of a weight
+    bool hashed_answers = false;            // acknowledgements keep a path by hash, not by flowlets
 
     static auto fields() {
         return std::tuple{
             duration("gap", &CloveEcnRules::gap),
             number("kept", &CloveEcnRules::kept, 0, 1, "must be between 0 and 1"),
             duration("pause", &CloveEcnRules::pause),
+            plain("hashed_answers", &CloveEcnRules::hashed_answers),
         };
     }
     std::unique_ptr<PathChoice> choice(PathNetwork &network, std::uint64_t seed) const;
@@ -48,7 +50,7 @@ class PathWeights {
 class CloveEcn final : public PathChoice {
   public:
     CloveEcn(const CloveEcnRules &rules, const PathNetwork &network, std::uint64_t seed)
-        : rules_(rules), network_(network), racks_(network), random_(seed) {}
+        : rules_(rules), network_(network), racks_(network), seed_(seed), random_(seed) {}
 
     std::uint32_t choose(Packet &packet, const Choices &choices) override;
     bool listens() const override { return true; }
@@ -74,6 +76,7 @@ class CloveEcn final : public PathChoice {
     CloveEcnRules rules_;
     const PathNetwork &network_;
     RackPaths racks_;
+    std::uint64_t seed_;
     Random random_;
     std::vector<Flowlet> flowlets_; // of each flow's two directions
     std::unordered_map<std::uint64_t, std::uint32_t> numbers_;

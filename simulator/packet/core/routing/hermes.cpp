@@ -21,7 +21,7 @@ std::unique_ptr<PathChoice> HermesRules::choice(PathNetwork &network, std::uint6
 
 Hermes::Hermes(const HermesRules &rules, PathNetwork &network, std::uint64_t seed)
     : rules_(rules), sensing_(rules.sensing()), discount_{rules.rate_period, rules.rate_gain}, network_(network),
-      racks_(network), probes_(network, racks_), random_(seed) {}
+      racks_(network), probes_(network, racks_), seed_(seed), random_(seed) {}
 
 // Algorithm 2.
 std::uint32_t Hermes::choose(Packet &packet, const Choices &choices) {
@@ -270,6 +270,8 @@ std::uint32_t Hermes::answer_place(const Packet &packet, const Choices &choices)
         answers.draw = is_first || count == 1 ? random_.next() : answers.draw % count + 1 + random_.below(count - 1);
     }
     answers.last = packet.sent;
+    if (rules_.hashed_answers)
+        return hashed_place(seed_, packet.flow, choices);
     for (std::uint32_t step = 0; step < count; ++step) {
         const auto place = static_cast<std::uint32_t>((answers.draw % count + step) % count);
         const auto at = racks_.of(choices.routes[place]);

@@ -51,6 +51,7 @@ struct HermesRules {
     std::uint32_t failure_timeouts = 3;
     Time failure_lasts = 100 * second;
     Time answer_pause = 1'000 * microsecond;
+    bool hashed_answers = false; // acknowledgements keep a path by hash, whatever hosts know of it
 
     static auto fields() {
         using Of = HermesRules;
@@ -89,6 +90,7 @@ struct HermesRules {
             number("failure_timeouts", &Of::failure_timeouts, 1, many, "must be between 1 and 2^30"),
             duration("failure_lasts", &Of::failure_lasts),
             duration("answer_pause", &Of::answer_pause),
+            plain("hashed_answers", &Of::hashed_answers),
         };
     }
     const char *fault() const { return low <= high ? nullptr : "low must be at most high"; }
@@ -189,6 +191,7 @@ class Hermes final : public PathChoice {
     PathNetwork &network_;
     RackPaths racks_;
     RackProbes probes_;
+    std::uint64_t seed_;
     Random random_;
     bool is_active_ = false; // something was sent since the last round of probes
     bool is_awake_ = false;  // there will be another one

@@ -33,6 +33,11 @@ struct PathCounters {
     std::uint64_t failed = 0; // paths found failed, for all hosts or for two
 };
 
+// The place that a hash of the flow's number gives among the routes: the flow keeps it while these stay the same.
+inline std::uint32_t hashed_place(std::uint64_t seed, std::uint32_t flow, const Choices &choices) {
+    return static_cast<std::uint32_t>(mixed(mixed(seed) + flow) % choices.count());
+}
+
 class PathChoice {
   public:
     PathChoice() = default;
