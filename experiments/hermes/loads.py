@@ -116,8 +116,8 @@ def profile_option(options: Options) -> None:
         choices=("paper", "ns3", "buffer"),
         default="paper",
         help="constants of Hermes, ways of acknowledgements, buffer and weights of Presto*, and slow links: the"
-        " paper's, or those of its public ns-3 code; or the paper's, and the resequencing buffer of that code at all receivers"
-        " (default: %(default)s)",
+        " paper's, or those of its public ns-3 code; or the paper's, and the resequencing buffer of that code at all"
+        " receivers (default: %(default)s)",
     )
 
 

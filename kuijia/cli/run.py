@@ -26,7 +26,7 @@ from kuijia.cli.printing import print_json, print_notes, show
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.additions import command_for, is_installed
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
-from kuijia_base.manifest import describe_computation, describe_machine
+from kuijia_base.manifest import describe_machine, describe_program, describe_time, package_versions
 from kuijia_base.option_values import folder_name, positive_count, positive_rate, whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
@@ -57,15 +57,9 @@ _OF_MOST: Mapping[str, Mapping[str, object]] = {
 _FLAGS = frozenset({"-h", "--help", "-v", "--verbose", "--json", "--quick", "--full"})
 """Options that take no value."""
 
-_ASIDE: Mapping[str, int] = {
-    "-o": 1,
-    "--output": 1,
-    "--workers": 1,
-    "--cluster": 1,
-    "--json": 0,
-    "-v": 0,
-    "--verbose": 0,
-}
+_ASIDE = dict.fromkeys(("-o", "--output", "--workers", "--cluster"), 1) | dict.fromkeys(
+    ("--json", "-v", "--verbose"), 0
+)
 """Options that change no result, and the number of their values."""
 
 _NAMED_FILES = 12
@@ -199,6 +193,7 @@ def _run(entry: ExperimentEntry, experiment: Experiment, settings: Settings, arg
     started, began = datetime.now().astimezone(), time.time()
     folder = args.output or Path("results") / f"{entry.name}-{started:%Y%m%d-%H%M%S}"
     with OutputFolder(folder) as output, progress_line() as progress:
+        program = describe_program()  # before the files of a clone can change
         try:
             outcome = experiment.run(settings, args, output, progress)
         except InterruptedWorkError:
@@ -206,8 +201,8 @@ def _run(entry: ExperimentEntry, experiment: Experiment, settings: Settings, arg
         except KeyboardInterrupt:
             progress.say(f"stopped; {_what_is_done(output)}")
             raise
-        seeds = outcome.seeds or settings.seeds
-        output.stamp("manifest", _manifest_of(args, seeds, describe_computation(began, time.time() - began)))
+        told = {**program, "packages": package_versions(), **describe_time(began, time.time() - began)}
+        output.stamp("manifest", _manifest_of(args, outcome.seeds or settings.seeds, told))
     if args.json:
         print_json("run", outcome.summary)
     else:
