@@ -49,6 +49,7 @@ class LeafSpineFabric:
         slow: leaves and spines, by place, that have slow cables between them under every seed.
         slow_share: share of the cables between leaves and spines that are slow as well, drawn by the seed.
         slow_rate: Mbit/s.
+        payload: part of the load that is payload; the rest are headers.
     """
 
     name: str
@@ -64,6 +65,7 @@ class LeafSpineFabric:
     slow: tuple[tuple[int, int], ...] = ()
     slow_share: float = 0.0
     slow_rate: float = 2_000.0
+    payload: float = 1.0
 
     @property
     def hosts(self) -> int:
@@ -76,11 +78,11 @@ class LeafSpineFabric:
 
     def load(self, part: float) -> Load:
         """Return a load relative to the links between leaves and spines of the symmetric network."""
-        return Load(part * self.spines * self.cables / self.leaf_hosts)
+        return Load(self.payload * part * self.spines * self.cables / self.leaf_hosts)
 
     def offered(self, part: float) -> float:
         """Return the bytes of payload that arrive in a second at this load."""
-        return part * self.leaves * self.spines * self.cables * self.rate * 1e6 / 8
+        return self.payload * part * self.leaves * self.spines * self.cables * self.rate * 1e6 / 8
 
     def leaf(self, place: int) -> int:
         """Return the node of a leaf."""
@@ -136,6 +138,10 @@ TESTBED = LeafSpineFabric("testbed of 12 hosts", 2, 2, 6, 1_000.0, 2, 12.5e-6, 3
 
 CUT_TESTBED = replace(TESTBED, cut=((1, 1),))
 """One of the eight cables cut."""
+
+PUBLIC_PAYLOAD = 1448 / (1500 + 14 + 4 + 8 + 12)
+"""Part of the load that the generator of the authors' testbed sends as payload (TG_GOODPUT_RATIO in
+https://github.com/HKUST-SING/TrafficGenerator, src/common/common.h)."""
 
 SIMULATED = LeafSpineFabric("128 hosts", 8, 8, 16, 10_000.0, 1, 10e-6, 65 * PACKET)
 """2:1 oversubscribed; the round trip of an empty network is 80 us."""

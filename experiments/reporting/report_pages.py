@@ -45,8 +45,14 @@ def pictures_of(report: Report, tell: Callable[[int, int], None] = lambda _drawn
     return pictures
 
 
-def html_page(report: Report, pictures: Mapping[str, bytes]) -> str:
-    """Return one page that has all in it, with the report's `pictures`."""
+def html_page(report: Report, pictures: Mapping[str, bytes], commands: Sequence[Sequence[str]] = ()) -> str:
+    """Return one page that has all in it, with the report's `pictures`; fit to be printed to a PDF file.
+
+    Args:
+        report: the report.
+        pictures: by the names of their files.
+        commands: that made the results, with the state and the minutes of each.
+    """
     environment = Environment(
         loader=PackageLoader("experiments.reporting", "."),
         autoescape=True,
@@ -61,6 +67,7 @@ def html_page(report: Report, pictures: Mapping[str, bytes]) -> str:
         numbers=NUMBERS,
         checked=_checked(report),
         origin=_origin(report),
+        commands=commands,
         sections=[_section(exhibit, pictures[picture_name(exhibit)]) for exhibit in report.exhibits],
     )
     return page

@@ -43,6 +43,7 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     "reproduce published results": {
         "list": "list the experiments of `kuijia run`",
         "run": "reproduce a table or figure of the paper",
+        "reproduce": "run the commands of a paper's tables and figures, and write one report with all verdicts",
         "report": "compare the results in a folder with the published ones, as HTML and Markdown",
     },
     "set up": {

@@ -41,6 +41,7 @@ WORK: Mapping[str, Sequence[str]] = {
     "boxes": ("kuijia.cli.boxes.Fleet",),
     "uml": ("kuijia.cli.uml.run_in_guest",),
     "run": ("kuijia.cli.run.OutputFolder",),
+    "reproduce": ("kuijia.cli.reproduce.OutputFolder",),
     "doctor": ("kuijia.cli.doctor.run",),
 }
 """Where the work of a verb begins, which is either long or touches the machine: arguments are followed up to there."""

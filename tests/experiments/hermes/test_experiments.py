@@ -15,7 +15,8 @@ from experiments.catalog import find_entry
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered
 from experiments.hermes import loads, motivation, runs
-from experiments.hermes.networks import PUBLIC_UNEQUAL, PUBLISHED, SIMULATED, BalancingScheme, Drops, Hole
+from experiments.hermes.loads import Extent
+from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, PUBLISHED, SIMULATED, BalancingScheme, Drops, Hole
 from experiments.hermes.runs import (
     PATIENCE,
     Grid,
@@ -106,6 +107,28 @@ def test_parts_are_left_out_of_hermes_with_the_constants_of_the_profile(
             "Hermes has the constants of the authors' public simulation, acknowledgements keep a path by hash."
         )
         assert "slow links" not in exhibit["title"]
+
+
+def test_loads_of_the_testbed_count_headers_with_the_profile_of_the_public_programs(tmp_path: Path) -> None:
+    usual, public = (loads.testbed(Extent((0.5,), {"web-search": 9}, each), cut=True) for each in ("paper", "ns3"))
+    assert usual == CUT_TESTBED
+    assert public.load(0.5).part == pytest.approx(usual.load(0.5).part * 1448 / 1538)
+    assert public.offered(0.5) == pytest.approx(usual.offered(0.5) * 1448 / 1538)
+    for profile, flows in (("paper", 2_000), ("ns3", 20_000)):
+        execution = execution_in(tmp_path, "hermes-fig10", replace(QUICK, quick=False), profile=profile)
+        assert loads.extent_of(execution, ("web-search",), on_testbed=True).flows == {"web-search": flows}
+
+
+def test_table_2_is_shown_with_its_columns_exchanged_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+    usual, exchanged = run("hermes-table2", tmp_path).values()
+    assert (usual["name"], exchanged["name"]) == ("hermes-table2", "hermes-table2-exchanged")
+    for one, other in zip(usual["lines"], exchanged["lines"], strict=True):
+        values = [[point["value"] for point in line["points"]] for line in (one, other)]
+        assert values[0] == values[1]
+        published = [point["published"] for line in (one, other) for point in line["points"]]
+        assert len(set(published)) == 2
+        assert published == [*reversed(published)]
 
 
 def test_a_flow_that_never_ends_counts_with_its_age() -> None:

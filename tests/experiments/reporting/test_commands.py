@@ -5,6 +5,7 @@ Commands of simulated transports and load balancers are parsed and run up to the
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,8 @@ from experiments.reporting.results_page import Results, all_items
 from kuijia.cli.main import main
 from kuijia_base.sweep.sweep import Sweep
 
-RESULTS = Results(Path(__file__).parents[3] / "docs" / "results")
+FOLDER = Path(__file__).parents[3] / "docs" / "results"
+RESULTS = Results(FOLDER)
 SIMULATED = ("CQRD", "FlashPass", "ExpressPass", "Hermes")
 
 COMMANDS = sorted(
@@ -61,6 +63,16 @@ def test_a_command_has_the_seeds_and_flows_of_its_committed_result(
     flows = {case.flows for case in cases if hasattr(case, "flows")}
     titled = {int(each.replace(",", "")) for exhibit in shown for each in re.findall(r"([\d,]+) flows", exhibit.title)}
     assert not flows or titled <= flows
+
+
+def test_a_committed_result_with_a_manifest_was_made_by_the_command_of_its_row() -> None:
+    for item in all_items():
+        for place in item.results:
+            folder, name, backend = place.split(" ")
+            path = FOLDER / folder / f"{name}.json"
+            manifest = json.loads(path.read_text(encoding="utf-8")).get("manifest", {}) if path.is_file() else {}
+            command = item.command.removeprefix("sudo ")
+            assert manifest.get("command", command) in (command, f"{command} --backend {backend}"), place
 
 
 def test_commands_of_each_paper_are_compared() -> None:

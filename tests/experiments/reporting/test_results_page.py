@@ -22,7 +22,7 @@ RESULTS = Path(__file__).parents[3] / "docs" / "results"
 RESULTS_READ = Results(RESULTS)
 
 OTHER_READINGS = (
-    *("hermes-fig17-b-", "hermes-fig17-c-"),
+    *("hermes-fig17-b-", "hermes-fig17-c-", "hermes-table2-exchanged"),
     *("hedera-shuffle-readings", "hedera-8192-parts-ramp", "hedera-iterations-", "hedera-first-fit"),
 )
 """Names of exhibits that show an item under another reading than the one its row is about."""
