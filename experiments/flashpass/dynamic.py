@@ -111,6 +111,7 @@ def outcome(ready: None, case: WanRun) -> dict[str, Any]:
         "offered": int(credited.offered.sum()),
         "credits": int(credited.credits.sum()),
         "unused": int(credited.unused.sum()),
+        "yielded": int(credited.yielded.sum()),
         "allocated": simulation.totals().allocated,
     }
     return found
@@ -125,6 +126,12 @@ TARGETS = ((0.01, 0.05), (0.01, 0.1), (0.01, 0.2), (0.05, 0.1))
 FINISHING_LOAD = TARGETS_LOAD = 0.8
 MEGABYTES = (10, 20, 40, 80)
 
+
+OFF = "Off: emulation packets beyond the demand are like all others."
+SAVED = (
+    "Saved are the credits of over-provisioned emulation packets that queues drop: the published savings are 2.7 MB of"
+    " data a flow at each size, what one round trip can over-provision."
+)
 
 LOADS = {"flashpass-fig11": 0.4, "flashpass-fig12": 0.8}
 QUICK_FLOWS, FLOWS, FULL_FLOWS = 40, 400, 3_000
@@ -228,7 +235,7 @@ def run_finishing(execution: Execution) -> Outcome:
         for place, megabytes in enumerate(MEGABYTES):
             pairs = list(zip(found[megabytes, kinds[0]], found[megabytes, kinds[1]], strict=True))
             ratios = [on["all average"] / off["all average"] for on, off in pairs]
-            parts = [100 * (_wasted(off) - _wasted(on)) for on, off in pairs]
+            parts = [100 * on["yielded"] / max(on["sent"], 1) for on, _ in pairs]
             fct.append(Point.of(megabytes, ratios, data["fct"][place]))
             saved.append(Point.of(megabytes, parts, data["saved"][place]))
         exhibits = [
@@ -239,11 +246,11 @@ def run_finishing(execution: Execution) -> Outcome:
                 axis="size of flows (MB)",
                 quantity=quantity,
                 lines=(Line("on / off" if key == "fct" else "saved", tuple(points)),),
-                remarks=(*_remarks(found), "Off: emulation packets beyond the demand are like all others."),
+                remarks=(*_remarks(found), said),
             )
-            for key, quantity, points in (
-                ("fct", "mean completion time, with relative to without", fct),
-                ("saved", "credits saved (% of data packets)", saved),
+            for key, quantity, points, said in (
+                ("fct", "mean completion time, with relative to without", fct, OFF),
+                ("saved", "credits saved (% of data packets)", saved, SAVED),
             )
         ]
         return execution.written(*exhibits)
@@ -273,10 +280,6 @@ def run_waste(execution: Execution) -> Outcome:
             remarks=_remarks(found),
         )
         return execution.written(exhibit)
-
-
-def _wasted(run: Mapping[str, Any]) -> float:
-    return float(run["unused"] / max(run["sent"], 1))
 
 
 def _remarks(found: Found) -> tuple[str, ...]:

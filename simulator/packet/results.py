@@ -108,11 +108,13 @@ class CreditResults:
         offered: emulation packets or credits that were sent.
         credits: credits that reached the sender, also when its flow had ended.
         unused: those for which the sender had nothing to send, or which came too late.
+        yielded: over-provisioned emulation packets that were dropped, so that no credit came for them.
     """
 
     offered: NDArray[np.uint32]
     credits: NDArray[np.uint32]
     unused: NDArray[np.uint32]
+    yielded: NDArray[np.uint32]
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ WITHOUT_MANIFEST = frozenset(
         *("hedera/ramp-0.25-ms", "hermes", "hermes-profile-buffer", "hermes-profile-ns3"),
         *("motivation-flow", "motivation-packet", "motivation-packet-20", "motivation-packet-1000"),
         *("motivation-packet-1000-clocks", "readings", "readings-packet", "recovery-packet", "recovery-packet-far"),
-        *("tables", "takeover", "update-packet", "update-packet-far", "victim-transports"),
+        *("takeover", "update-packet", "update-packet-far", "victim-transports"),
     }
 )
 """Folders with files from before results had manifests: a folder leaves the list when all of it is made again."""

@@ -68,6 +68,7 @@ template <typename Run> py::dict credit_columns(const Run &simulation) {
     columns["offered"] = of(&FlowRecord::offered);
     columns["credits"] = of(&FlowRecord::credits);
     columns["unused"] = of(&FlowRecord::unused);
+    columns["yielded"] = of(&FlowRecord::yielded);
     return columns;
 }
 

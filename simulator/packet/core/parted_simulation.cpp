@@ -235,6 +235,7 @@ FlowRecord PartedSimulation::record(std::size_t number) const {
         all.offered += of.offered;
         all.credits += of.credits;
         all.unused += of.unused;
+        all.yielded += of.yielded;
     }
     return all;
 }

@@ -276,6 +276,8 @@ void Simulation::drop(PacketId id) {
     auto &packet = pool_[id];
     if (packet.kind == Kind::data)
         ++flows_[packet.flow].record.dropped_packets;
+    else if (packet.kind == Kind::emulation && !packet.ecn_capable)
+        ++flows_[packet.flow].record.yielded;
     pool_.give_back(id);
 }
 

@@ -39,6 +39,7 @@ struct FlowRecord {
     std::uint32_t offered = 0; // emulation packets or credits that were sent
     std::uint32_t credits = 0; // that reached the sender
     std::uint32_t unused = 0;  // of these, those that sent nothing
+    std::uint32_t yielded = 0; // over-provisioned emulation packets that queues or links dropped
 };
 
 struct PacketTotals {

@@ -109,7 +109,7 @@ def test_credits_of_expresspass_are_wasted_for_a_round_trip(tmp_path: Path, monk
 def of_case(small: float, tail: float, large: float, overall: float, **of_packets: int) -> dict[str, Any]:
     """The outcome of a run over the WAN: completion times in ms, and numbers of packets."""
     times = dict(zip(STATISTICS, (small, tail, large, overall), strict=True))
-    packets = {"sent": 1000, "offered": 1200, "credits": 1100, "unused": 100, "unfinished": 0}
+    packets = {"sent": 1000, "offered": 1200, "credits": 1100, "unused": 100, "yielded": 0, "unfinished": 0}
     return {**times, **packets, **of_packets}
 
 
@@ -159,7 +159,7 @@ def test_selective_dropping_is_held_against_runs_without_it(tmp_path: Path, monk
         transport = case.scheme.transport
         assert isinstance(transport, FlashPass)
         is_on = transport.finishing is Finishing.SELECTIVE
-        return of_case(1.0, 1.0, 1.0, 0.8 if is_on else 1.0, unused=50 if is_on else 300)
+        return of_case(1.0, 1.0, 1.0, 0.8 if is_on else 1.0, yielded=250 if is_on else 0)
 
     monkeypatch.setattr(dynamic, "outcome", outcome)
     fct, saved = exhibits_of(dynamic.run_finishing(execution_in(tmp_path, "flashpass-fig15")))

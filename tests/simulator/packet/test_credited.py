@@ -270,6 +270,8 @@ def test_over_provisioned_emulation_packets_give_way_so_that_fewer_credits_are_w
         credited = simulation.credit_results()
         assert (simulation.flow_results().goodput == 700 * PAYLOAD).all()
         unused[finishing] = credited.unused.sum() / credited.credits.sum()
+        assert (credited.yielded.sum() > 0) == (finishing is Finishing.SELECTIVE)
+        assert (credited.yielded <= credited.offered - credited.credits).all()
     assert unused[Finishing.SELECTIVE] < unused[Finishing.AGGRESSIVE]
     assert unused[Finishing.PASSIVE] <= unused[Finishing.SELECTIVE]
 
