@@ -155,10 +155,6 @@ class PathSearch:
 
     def _cut_apart(self, flow: set[int], count: int) -> list[Path]:
         """Return the paths of a flow; if they can be separated in several ways, the shortest is taken first."""
-        onwards = {self.graph.ends[arc][0]: arc for arc in flow}
-        if len(onwards) == len(flow) - count + 1:  # only the start has several ways on
-            alone = [self._followed(arc, onwards) for _, _, arc in self.graph.leaving[self.start] if arc in flow]
-            return sorted(alone, key=lambda path: sum(self.graph.cost[arc] for arc in path))
         entering: dict[int, list[Step]] = defaultdict(list)
         for arc in flow:
             tail, head = self.graph.ends[arc]
@@ -173,13 +169,6 @@ class PathSearch:
             flow.difference_update(path)
             paths.append(path)
         return paths
-
-    def _followed(self, arc: int, onwards: Mapping[int, int]) -> Path:
-        """Return the path from an arc to the end, where every vertex has one way on."""
-        path = [arc]
-        while (head := self.graph.ends[path[-1]][1]) != self.end:
-            path.append(onwards[head])
-        return tuple(path)
 
     def _downhill(
         self,
