@@ -10,6 +10,7 @@ from pathlib import Path
 from setuptools import Distribution, Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.errors import CompileError
 
 # Sums are the same on every machine: no instruction does two operations with one rounding. Without debug symbols the
 # cores take a tenth of the room.
@@ -85,6 +86,9 @@ class BuildByFolder(build_ext):
 
     def build_extensions(self) -> None:
         """Compile all cores, with `INLINING` where GCC is the compiler; but not bindings, whose time it doubles."""
+        compiler = getattr(self.compiler, "compiler_cxx", ())  # setuptools itself looks for that of Microsoft
+        if compiler and shutil.which(compiler[0]) is None:
+            raise CompileError(f"{compiler[0]} not found, expected a C++20 compiler, as of Debian's package g++")
         import pybind11  # noqa: PLC0415  # without cores to compile it is not needed
         from pybind11.setup_helpers import ParallelCompile  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,14 @@ def run(theirs: Path, path: Path | str, *arguments: str) -> str:
     completed = subprocess.run(command, cwd=theirs, env=environment, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
     return completed.stdout
+
+
+def test_a_system_without_a_compiler_says_so_in_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "build_ext", f"--build-lib={tmp_path}", f"--build-temp={tmp_path}"]
+    place = {**os.environ, "CXX": "no-g++"}
+    built = subprocess.run(command, cwd=MODULES, env=place, check=False, capture_output=True, text=True)
+    expected = "error: no-g++ not found, expected a C++20 compiler, as of Debian's package g++"
+    assert (built.returncode, built.stderr.splitlines()[-1]) == (1, expected)
 
 
 def test_only_names_of_ours_are_installed(installed: Path, tmp_path: Path) -> None:
