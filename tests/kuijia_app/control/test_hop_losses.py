@@ -21,7 +21,7 @@ from kuijia_base.errors import InputError
 from tests.kuijia_app.control.counted_network import TICK, CountedNetwork
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
-SOON = 0.3
+SOON, LONGEST_ROUND = 0.3, 4.0
 
 NORMAL, VICTIMS = 1, 2
 THROUGH_S2: Tunnel = ("s1", 16)
@@ -178,6 +178,20 @@ def test_finds_a_tenth_lost_one_way(link: tuple[str, str], seed: int) -> None:
     assert loss.reaches_port is False
     assert not loss.spares
     assert seconds < 2.8
+
+
+def test_after_a_pause_between_rounds_nothing_that_was_missing_counts() -> None:
+    net = watched(0)
+    net.traffic[net.stream(THROUGH_S2, NORMAL)] = steady(1000.0)
+    net.run(5.0)
+    net.network.lossy_links["s2", "s4"] = 0.1
+    while not net.losses.suspects:
+        net.run(TICK)
+    assert net.losses._deficits
+    net._due = net.network.now + LONGEST_ROUND + 1
+    net.run(LONGEST_ROUND + 1 + TICK)
+    assert not net.losses._deficits
+    assert not net.found
 
 
 def seconds_until_found(seed: int, kind: str, traffic: Traffic, delay: float = 0.0, others: float = 0.0) -> float:

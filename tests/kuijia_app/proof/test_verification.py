@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.proof.expectation import expected_traffic
-from kuijia_app.proof.model.network import Hop, Walk
+from kuijia_app.proof.model.network import End, Hop, Walk
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import BucketChoice, ModelForwarding
 from kuijia_app.proof.verification import Verifier, Violation
-from kuijia_app.proof.walk_faults import Flow
+from kuijia_app.proof.walk_faults import Flow, faults_after
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -171,6 +171,28 @@ def test_two_slots_that_part_after_a_failure_are_followed_each(monkeypatch: pyte
     assert both == [((0,), ways[0]), ((1,), ways[1])]
     assert list(verifier._walks_after(Flow(split, (0, 1), ways[0], None))) == [((0, 1), ways[0])]
     assert list(verifier._walks_after(Flow(split, (1,), Walk(), None))) == [((1,), ways[1])]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "queue", "end", "is_fault"),
+    [
+        ("s1 s2 s4", 1, End.LEFT, False),
+        ("s1 s3 s4", 1, End.LEFT, True),
+        ("s1 s2 s4", 2, End.LEFT, True),
+        ("s1 s2 s4", 1, End.LOST, True),
+    ],
+)
+def test_traffic_of_a_live_tunnel_keeps_its_way_its_queues_and_its_end(
+    *, nodes: str, queue: int, end: End, is_fault: bool
+) -> None:
+    def way(nodes: str, queue: int, end: End) -> Walk:
+        sent = dataclasses.replace(PACKET, queue=queue)
+        return Walk([Hop(node, PACKET, ModelForwarding(), 1, sent) for node in nodes.split()], end)
+
+    split = next(each for each in expected_traffic(motivation_plan(), PipelineOptions()) if each.is_split)
+    flow = Flow(split, (0,), way("s1 s2 s4", 1, End.LEFT), split.paths[0])
+    found = {rule for rule, _ in faults_after(way(nodes, queue, end), flow, split.paths)}
+    assert ("aboriginal" in found) is is_fault
 
 
 def test_a_violation_names_what_failed_and_the_traffic_if_there_is_any() -> None:

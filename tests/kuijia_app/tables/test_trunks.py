@@ -99,6 +99,15 @@ def test_a_tag_that_is_kept_missing_or_not_looked_at_is_found(
     assert rule in changed(change, switch)
 
 
+def test_a_violation_names_the_tag_of_traffic_of_no_site() -> None:
+    options = PipelineOptions(wiring=BOTH_ENDS)
+    tables = build_tables(PLAN, options)
+    tables["s1"] = SwitchTables(tables["s1"].groups, tuple(map(any_vlan, tables["s1"].flows)))
+    found = Verifier(PLAN, tables, options).run([]).violations
+    abouts = {each.traffic for each in found if each.rule == "stray" and ", ecn 0" in each.traffic}
+    assert {about.partition(", ecn 0")[2] for about in abouts} == {"", ", vlan 1 pcp 0"}
+
+
 def test_a_traced_packet_enters_in_the_vlan_of_its_site_and_leaves_in_that_of_the_other() -> None:
     options = PipelineOptions(wiring=BOTH_ENDS)
     network = Verifier(PLAN, build_tables(PLAN, options), options)._network

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import pytest
 
 from kuijia_app.proof.model.packet import Label, Packet
 from kuijia_app.proof.model.switch import Fact, FactSubject, GroupStep, ModelForwarding, ModelSwitch
+from kuijia_app.tables.families import Address, Prefix
 from kuijia_app.tables.rules import (
     Bucket,
     FlowEntry,
@@ -25,7 +27,7 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 
-ETH_TYPE_IPV4, ETH_TYPE_MPLS = 0x0800, 0x8847
+ETH_TYPE_IPV4, ETH_TYPE_IPV6, ETH_TYPE_MPLS = 0x0800, 0x86DD, 0x8847
 
 PACKET = Packet(8, IPv4Address("10.0.1.1"), IPv4Address("10.0.4.1"))
 ANYTHING = Match()
@@ -101,6 +103,25 @@ def test_two_entries_of_one_priority_that_both_match_are_told() -> None:
 def test_fields_match_the_outermost_header(match: Match, packet: dict[str, object], sent: list[int]) -> None:
     arrived = Packet(8, PACKET.source, PACKET.destination, **packet)  # type: ignore[arg-type]  # of several types
     assert ports(switch([FlowEntry(1, match, (Output(2),))]).process(arrived)) == sent
+
+
+@pytest.mark.parametrize(
+    ("family", "inside", "beyond", "prefix"),
+    [
+        ("ipv4", IPv4Address("10.1.255.7"), IPv4Address("10.2.0.7"), IPv4Network("10.1.0.0/16")),
+        ("ipv6", IPv6Address("2001:db8:1::7"), IPv6Address("2001:db8:2::7"), IPv6Network("2001:db8:1::/48")),
+    ],
+)
+@pytest.mark.parametrize("end", ["src", "dst"])
+def test_addresses_match_within_their_prefix(
+    *, family: str, inside: Address, beyond: Address, prefix: Prefix, end: str
+) -> None:
+    eth_type = ETH_TYPE_IPV4 if family == "ipv4" else ETH_TYPE_IPV6
+    match = replace(Match(eth_type=eth_type), **{f"{family}_{end}": prefix})
+    one = switch([FlowEntry(1, match, (Output(2),))])
+    ends = [(inside, beyond), (beyond, inside)]
+    found = [ports(one.process(Packet(8, *both, eth_type=eth_type))) for both in ends]
+    assert found == ([[2], []] if end == "src" else [[], [2]])
 
 
 def test_nothing_is_output_to_the_port_it_came_in_by() -> None:
