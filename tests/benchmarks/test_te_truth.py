@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.sr_wan import ShortestPaths
 
 from benchmarks.registry import BenchmarkSetting
-from benchmarks.sr_wan import ShortestPaths
 from benchmarks.te_truth import (
     concurrency,
     least_of_any_paths,
