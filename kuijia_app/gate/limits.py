@@ -41,6 +41,7 @@ class Limits:
         unknown_frames_rate: the same for an unknown switch.
         packets_rate: packets for the controller that are passed on for one switch and cookie; more are dropped.
         packets_burst: such packets at once.
+        port_packets: share of both for the packets of one port, so that a storm there leaves room for other ports.
         turn_frames: messages or parts handled for one switch in one turn.
         turn_frame_time: time for one switch in one turn.
         turn_time: time for all half-open connections before known switches have their turn again.
@@ -83,6 +84,7 @@ class Limits:
     unknown_frames_rate: float = 10.0
     packets_rate: float = 200.0
     packets_burst: float = 1000.0
+    port_packets: float = 0.5
     turn_frames: int = 16
     turn_frame_time: float = 0.002
     turn_time: float = 0.002

@@ -95,6 +95,11 @@ def _numbers(highest: int, bitmap: int | None) -> list[int]:
     return [each for each in range(1, 32) if (each <= highest if bitmap is None else bitmap >> each & 1)]
 
 
+_MOST_PORTS: Final = 1000
+"""Ports whose packets for the controller are counted."""
+
+_ALL: Final = -1
+
 _CHECKED: Final = frozenset({Kind.ERROR, Kind.PORT_STATUS, Kind.BARRIER_REPLY, Kind.ROLE_REPLY})
 _DROPPED: Final = UNUSED | {Kind.HELLO, Kind.FEATURES_REPLY}
 
@@ -142,7 +147,7 @@ class Peer:
             Kind.PORT_STATUS: limits.port_cost,
             Kind.PACKET_IN: limits.packet_cost,
         }
-        self._packets: dict[int, Allowance] = {}
+        self._packets: dict[int, dict[int | None, Allowance]] = {}
         self._unread_echoes = 0
         self._echo_ids = count(1)
         self._echoes: dict[int, float] = {}
@@ -195,23 +200,24 @@ class Peer:
     def packet(self, frame: Frame, cookies: Collection[int], now: float) -> elements.PacketIn | None:
         """Return the packet of a packet-in, if an entry with one of these cookies has sent it, and it is not too many.
 
-        Each cookie has an allowance of its own: hosts cannot keep probes away.
+        Each cookie has an allowance of its own: hosts cannot keep probes away. So has each port of it, up to a share.
 
         Raises:
-            MalformedError: it is too short.
+            MalformedError: a length in it is wrong.
         """
         if not cookies or self.is_unknown:
             return None
         cookie = elements.packet_cookie(frame)
         if cookie not in cookies:
             return None
-        allowance = self._packets.get(cookie)
-        if allowance is None:
-            allowance = Allowance(self._limits.packets_rate, self._limits.packets_burst, now)
-            self._packets[cookie] = allowance
-        if not allowance.take(now):
-            return None
-        return elements.packet_in(frame)
+        found = elements.packet_in(frame)
+        limits, ports = self._limits, self._packets.setdefault(cookie, {})
+        if len(ports) > _MOST_PORTS:  # it may name any number of them, one after the other
+            ports.pop(next(port for port in ports if port is not _ALL))
+        for place, share in ((found.in_port, limits.port_packets), (_ALL, 1.0)):
+            if place not in ports:
+                ports[place] = Allowance(share * limits.packets_rate, share * limits.packets_burst, now)
+        return found if ports[found.in_port].take(now) and ports[_ALL].take(now) else None
 
     def passed(self, frame: Frame) -> Frame | None:
         """Return the message if it is one for applications; answer, drop or refuse others.

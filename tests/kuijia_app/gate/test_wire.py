@@ -147,8 +147,8 @@ def test_it_may_be_closed_while_others_send_and_twice(bench: Bench) -> None:
     assert bench.epoll.poll(0) == []
 
 
-def packet_in(cookie: int, packet: bytes = b"") -> Frame:
-    match = struct.pack("!HHHBBI", 1, 12, 0x8000, 0, 4, 7) + bytes(4)
+def packet_in(cookie: int, packet: bytes = b"", port: int = 7) -> Frame:
+    match = struct.pack("!HHHBBI", 1, 12, 0x8000, 0, 4, port) + bytes(4)
     body = struct.pack("!IHBBQ", 0xFFFFFFFF, 0, 0, 0, cookie) + match + bytes(2) + packet
     return Frame(VERSION, Kind.PACKET_IN, 1, message(Kind.PACKET_IN, 1, body))
 
@@ -164,8 +164,19 @@ def test_packets_for_the_controller_reach_only_applications_whose_entries_have_s
 
 def test_a_flood_of_packets_for_the_controller_is_dropped_but_for_a_few(bench: Bench) -> None:
     peer, limits = Peer(bench.wire, ("127.0.0.1", 1), 0.0), Limits()
-    passed = sum(peer.packet(packet_in(5), {5}, number / 100_000) is not None for number in range(100_000))
+    floods = [packet_in(5, port=port) for port in range(3000)]
+    passed = sum(peer.packet(floods[number % 3000], {5}, number / 100_000) is not None for number in range(100_000))
     assert limits.packets_burst <= passed <= limits.packets_burst + limits.packets_rate + 1
+
+
+def test_a_flood_from_one_port_leaves_room_for_the_others(bench: Bench) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
+    passed = {7: 0, 8: 0}
+    for ms in range(20_000):
+        for port in (*[7] * 10, *([8] if ms % 20 == 0 else [])):
+            passed[port] += peer.packet(packet_in(5, port=port), {5}, ms / 1000) is not None
+    assert passed[8] == 1000
+    assert passed[7] <= 500 + 20 * 100
 
 
 @pytest.mark.parametrize(("size", "rate"), [(60, 50_000), (1500, 10_000)])
