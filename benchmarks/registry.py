@@ -19,6 +19,7 @@ _FILES = (
     "te_truth",
     "install",
     "table_polls",
+    "learned_hosts",
     "verify",
     "flow_maxmin",
     "fig4_full",

@@ -16,6 +16,7 @@ from benchmarks import (
     fig4_full,
     flow_maxmin,
     hedera,
+    learned_hosts,
     live_page,
     networks,
     packet_rates,
@@ -61,6 +62,24 @@ def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
 HEDERA = {"hedera-estimate", "hedera-anneal", "hedera-round", "hedera-8192"}
 
 
+@pytest.mark.parametrize(("name", "problem"), [("learned-hosts", "24 hosts"), ("host-storms", "10,000 a second")])
+def test_learned_hosts_and_storms(
+    name: str, problem: str, setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {
+        "_HOSTS": 24,
+        "_SETTLED": 1.0,
+        "_LOOKS": 1,
+        "_CUTS": 2,
+        "_SPENT": 0.1,
+        "_STORMS": ("ARP", "advertisements"),
+    }
+    for constant, value in small.items():
+        monkeypatch.setattr(learned_hosts, constant, value)
+    found = complete(name, benchmarks([name])[name](setting))
+    assert [str(each.detail["problem"]).startswith(problem) for each in found] == [True, True]
+
+
 def test_every_benchmark_is_registered() -> None:
     assert set(benchmarks([])) == {
         "te-resolve",
@@ -71,6 +90,8 @@ def test_every_benchmark_is_registered() -> None:
         "te-paths",
         "install",
         "table-polls",
+        "learned-hosts",
+        "host-storms",
         "verify",
         "flow-maxmin",
         "live-lab",
