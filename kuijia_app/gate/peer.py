@@ -213,7 +213,7 @@ class Peer:
         found = elements.packet_in(frame)
         limits, ports = self._limits, self._packets.setdefault(cookie, {})
         if len(ports) > _MOST_PORTS:  # it may name any number of them, one after the other
-            ports.pop(next(port for port in ports if port is not _ALL))
+            ports.pop(next(port for port in ports if port != _ALL))
         for place, share in ((found.in_port, limits.port_packets), (_ALL, 1.0)):
             if place not in ports:
                 ports[place] = Allowance(share * limits.packets_rate, share * limits.packets_burst, now)
