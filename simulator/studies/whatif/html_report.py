@@ -250,6 +250,7 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
     return environment.get_template("report.html.j2").render(
         study=study,
         demand=study.contenders[0].demand(),
+        answer=answer(study.numbers),
         schemes=schemes,
         classes=classes,
         pictures=[(name, _CAPTIONS[name], _data_uri(figure)) for name, figure in figures(study.numbers).items()],
@@ -264,6 +265,28 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
         Role=Role,
         ABORIGINAL=ABORIGINAL,
     )
+
+
+def answer(schemes: Sequence[SchemeNumbers]) -> str:
+    """Return the sentence that opens the page: who loses how much in the failure that costs the first scheme most."""
+    worst = next((found[0].failure for each in schemes if (found := hurting(each.outcomes))), None)
+    if worst is None:
+        return "No failure costs anything, under any scheme."
+    losers: dict[str, list[str]] = {}
+    for each in schemes:
+        outcome = next(outcome for outcome in each.outcomes if outcome.failure == worst)
+        losers.setdefault(_losers(outcome), []).append(each.name)
+    clauses = (f"{who} under {' and '.join(names)}" for who, names in losers.items())
+    return f"If {worst} fails, {'; '.join(clauses)}."
+
+
+def _losers(outcome: FailureOutcome) -> str:
+    victims, others = (loss_share(outcome.total(roles)) for roles in ((Role.VICTIM,), ABORIGINAL))
+    if max(victims, others) <= NO_SHARE:
+        return "nobody loses anything"
+    if others <= NO_SHARE:
+        return f"victims lose {share(victims)} and nobody else anything"
+    return f"victims lose {share(victims) if victims > NO_SHARE else 'nothing'} and others {share(others)}"
 
 
 def _scheme(study: WhatIfStudy, of: SchemeNumbers, maps: Sequence[tuple[str, NetworkMap]]) -> _Scheme:

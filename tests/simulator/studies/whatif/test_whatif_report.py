@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from kuijia_base.picture_file import picture_bytes
 from simulator.flow.what_if import ABORIGINAL, OLD, Contender, compare, what_if
 from simulator.studies.whatif.figures import figures, loss_and_vacancy
-from simulator.studies.whatif.html_report import BANDS, LISTED, html_report, network_map
+from simulator.studies.whatif.html_report import BANDS, LISTED, answer, html_report, network_map
 from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy
 from te_solver.model.demands import Demand
 from te_solver.model.failures import PUBLISHED, Failure, from_counts, link_pairs, single_links, single_nodes
@@ -28,13 +28,19 @@ ENDS = "a<b>", 'c&"d"'
 """Names that are markup unless they are escaped."""
 
 
-def study(failures: tuple[Failure, ...] | None = None, *, likely: bool = False, links: int = 3) -> WhatIfStudy:
-    """Return two nodes joined through others, two classes of traffic, and one more link that carries nothing."""
+def study(
+    failures: tuple[Failure, ...] | None = None,
+    *,
+    likely: bool = False,
+    links: int = 3,
+    rates: tuple[float, ...] = (500, 400),
+) -> WhatIfStudy:
+    """Return two nodes joined through others, classes of traffic, and one more link that carries nothing."""
     middle = [f"m{number}$" for number in range(links)]
     edges = [(end, each) for each in middle for end in ENDS] + [(ENDS[1], "alone")]
     both = tuple(Link(*ends, 1000) for a, b in edges for ends in ((a, b), (b, a)))
     topology = Topology("<script>alert(1)</script>", (*ENDS, *middle, "alone"), both)
-    demands = [Demand(*ENDS, 500.0 * links, 0), Demand(*ENDS, 400.0 * links, 1)]
+    demands = [Demand(*ENDS, rate * links, priority) for priority, rate in enumerate(rates)]
     traffic = PlannedTraffic.of(solve(topology, demands, links))
     failures = failures or tuple(single_links(topology))
     contenders = [Contender(Kuijia(), traffic), Contender(Rescaling(), traffic)]
@@ -87,12 +93,35 @@ def test_elements_nest_and_ids_are_unique(text: str) -> None:
 
 def test_the_page_needs_nothing_else(text: str) -> None:
     page = Page(text)
-    assert page.tags["script"] == page.tags["link"] == page.tags["iframe"] == 0
+    assert page.tags["script"] == 1  # that sorts
+    assert page.tags["link"] == page.tags["iframe"] == 0
     sources = [value for _, name, value in page.attributes if name in {"src", "href", "xlink:href"}]
     assert len(sources) == 3
     assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
     assert "url(" not in text
     assert "@import" not in text
+
+
+def test_the_page_opens_with_who_loses_what() -> None:
+    # Two tunnels are full. The third carries 700, for which there is no room; fair shares give it 350 of each.
+    of = study(rates=(900,))
+    assert answer(of.numbers) == (
+        "If a<b>-m0$ fails, victims lose 100.00% and nobody else anything under kuijia; "
+        "victims lose nothing and others 35.00% under rescaling."
+    )
+    assert answer(of.numbers) in Page(html_report(of, PROVENANCE)).words
+    assert answer(study().numbers) == (
+        "If a<b>-m0$ fails, victims lose 70.00% and nobody else anything under kuijia and rescaling."
+    )
+    beside = study((Failure("spur", ((ENDS[1], "alone"),)),))
+    assert answer(beside.numbers) == "No failure costs anything, under any scheme."
+
+
+def test_the_page_has_a_dark_look_and_tables_that_sort(text: str) -> None:
+    assert "@media screen and (prefers-color-scheme: dark)" in text
+    assert [value for tag, name, value in Page(text).attributes if (tag, name) == ("table", "class")] == [
+        "sortable"
+    ] * 2
 
 
 def test_names_are_shown_as_they_are(text: str) -> None:
