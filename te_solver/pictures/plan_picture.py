@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
@@ -48,6 +48,9 @@ _DOT_INCHES = 0.06
 
 _ALONG = (0.38, 0.3, 0.46, 0.22, 0.54)
 """Places of a link's label as shares of its length, the best first: labels of both directions stay apart."""
+
+_ARROW = 0.72
+"""Place of a link's arrow, past its label and before the box of the node that it leads to."""
 
 _COARSE_NODES = 50
 """Nodes above which lines are drawn finer."""
@@ -113,8 +116,19 @@ def _draw_links(
     )
     bar.set_label(f"{what}; links are drawn on the right of their direction, grey without traffic")
     if len(links) <= _LABELLED_LINKS:
+        arrows = list(_arrows(lines[used], widths[used] / 72 / free[1]))
+        axes.add_collection(PolyCollection(arrows, color="white", zorder=2))
         for number in np.argsort(-utilisation[used], kind="stable").tolist():
             _label(axes, lines[used][number], f"{utilisation[used][number]:.0%}", *free)
+
+
+def _arrows(lines: NDArray[np.float64], width: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a triangle inside each line that points along it, shape (lines, 3, 2)."""
+    along = lines[:, 1] - lines[:, 0]
+    length = np.hypot(*along.T)
+    ahead = along * (width / np.where(length > 0, length, 1.0))[:, np.newaxis]
+    middle, aside = lines[:, 0] + _ARROW * along, ahead[:, ::-1] * (-0.4, 0.4)
+    return np.stack([middle + 0.8 * ahead, middle - 0.6 * ahead + aside, middle - 0.6 * ahead - aside], axis=1)
 
 
 def _beside(link: Link, positions: Positions, offset: float) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 
 from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan
@@ -60,6 +61,17 @@ def test_traffic_keeps_to_the_right_of_its_cable() -> None:
     # For a link from left to right the right-hand side is below.
     assert there[0][0] < there[1][0]
     assert there[0][1] < back[0][1]
+
+
+def test_an_arrow_points_along_each_link_in_use() -> None:
+    topology = Topology("pair", ("n0", "n1"), (Link("n0", "n1", 10.0), Link("n1", "n0", 10.0)))
+    plan = solve(topology, [Demand("n0", "n1", 8)])
+    line = line_collections(plan)[1].get_segments()[0]
+    (arrows,) = [each for each in plan_figure(plan).axes[0].collections if isinstance(each, PolyCollection)]
+    (arrow,) = [path.vertices for path in arrows.get_paths()]
+    tip, *base = np.asarray(arrow)[:3]
+    assert line[0][0] < max(x for x, _ in base) < tip[0] < line[1][0]
+    assert tip[1] == pytest.approx(line[0][1])
 
 
 @pytest.mark.filterwarnings("error")
