@@ -46,6 +46,7 @@ def test_the_value_is_near_the_optimum_of_the_program_and_the_bound_above_it(
     assert found.gap <= GAP
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(problems())
 def test_flows_carry_every_demand_and_the_value_is_what_their_busiest_link_allows(
