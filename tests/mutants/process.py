@@ -141,7 +141,8 @@ class _Server:
             while True:
                 tests, file, source = self._pipe.recv()
                 replace = partial(replace_code, self._copy / file, source, run_before)
-                self._pipe.send(self._status(session, replace, [item for test in tests for item in items[test]]))
+                asked = [item for test in tests for item in items[test]]
+                self._pipe.send(self._status(session, replace, sorted(asked, key=_is_slow)))
         return True
 
     def _status(
@@ -166,6 +167,10 @@ class _Server:
         for item, following in zip(items, [*items[1:], None], strict=True):
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         os._exit(passed)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
 
 
 def _serve(copy: Path, tests: Sequence[str], seconds: float, ours: Connection, its: Connection) -> int:
