@@ -57,7 +57,8 @@ def test_all_99_95_and_90_percent_are_kept_while_no_more_is_lost(lost: float, ex
 def test_a_class_without_traffic_has_all_of_it_whatever_fails() -> None:
     found = figures(1000, priority=7)
     listed = UP**5 + 5 * (1 - UP) * UP**4
-    assert [both(each) for each in (found.throughput, *found.kept)] == [pytest.approx((listed, 1))] * 5
+    shares = (found.throughput, *found.kept, found.pair_mean, found.pair_worst)
+    assert [both(each) for each in shares] == [pytest.approx((listed, 1))] * 7
     assert [both(each) for each in found.guaranteed] == [(1, 1), (1, 1), (1, 1), (0, 1)]
 
 

@@ -80,6 +80,12 @@ class TestRamp:
         arrived = history.start >= 1 - 1e-9
         assert history.goodput[arrived, 0] == pytest.approx([1, 2, 4, 8, 16, 20])
 
+    @pytest.mark.parametrize(("end", "last"), [(1.3, 0.1), (1.35, 0.05)])
+    def test_a_stage_ends_with_the_step_that_reaches_its_end(self, end: float, last: float) -> None:
+        ramp = Ramp(round_trip=0.1, segment=1250, step=0.1)
+        history = play(stages(np.array([100.0]), FluidFlows.of([[0]], 20.0), [FlowArrives(1, 0)], end=end), ramp)
+        assert (history.end - history.start)[1:] == pytest.approx([0.1] * round((end - 1 - last) / 0.1) + [last])
+
     def test_a_flow_yields_as_another_one_comes(self) -> None:
         ramp = Ramp(round_trip=0.1, segment=1250, step=0.1)
         history = play(stages(LINK, TWO, [FlowArrives(1, 1)], end=8), ramp)
