@@ -180,7 +180,7 @@ class HederaScheduler(SwitchApplication):
         self._next_look = 0.0
         self._polls = Polls.every(self._options.period, self._centre.fabric.nic_rate)
         self._routing = first_routing(self._centre)
-        self._tables = self._routing.tables()
+        self._tables = self.switches.unhindered = self._routing.tables()
         self._schedule = ElephantSchedule(self._centre, placement, self._routing)
         self._sought: frozenset[Cable] | None = None
         self._has_sought = Event()

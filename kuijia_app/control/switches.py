@@ -21,6 +21,7 @@ from kuijia_app.control.neighbours import LearnedHosts
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.port_states import PortState, PortStates
 from kuijia_app.control.probe_frames import ProbeForm
+from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.control.roles import DENIALS, room_lacking, room_text, shortage
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.snapshot import ForeignEntry, Poll, Room, Snapshot
@@ -153,6 +154,7 @@ class ControlledSwitches:
         port_states: what switches say of their ports.
         table_watch: when tables are polled.
         wrong_tables: switches whose tables somebody has changed, until they are put right.
+        unhindered: tables of switches while no link is avoided; entries of others that defeat these are named, too.
     """
 
     roles: SwitchRoles
@@ -188,6 +190,7 @@ class ControlledSwitches:
         self.port_states = PortStates()
         self.table_watch = TableWatch()
         self.wrong_tables: set[str] = set()
+        self.unhindered: Mapping[str, SwitchTables] = {}
         self._host_watch = TableWatch("entries for hosts", is_lack=False)
         self._held: dict[str, tuple[int, int]] = {}
         self._lacks_room: dict[str, SwitchTables] = {}
@@ -504,7 +507,9 @@ class ControlledSwitches:
         # There may be ten thousand hosts: their entries are gathered only for something to be compared with.
         is_needed = any(each.cookie not in self._own_cookies for each in foreign)
         hosts = (yield from self.gateway.entries(switch)) if is_needed else {}
-        search = DefeatingEntries(foreign, {**own, **hosts}, self._own_cookies)
+        # What is avoided for such an entry may have none of its entries left, and is no better for that.
+        avoided = IndexedTables.of(self.unhindered[switch]).entry_of if switch in self.unhindered else {}
+        search = DefeatingEntries(foreign, {**own, **hosts, **avoided}, self._own_cookies)
         yield from search.steps()
         if self._compared.get(switch) is compared:  # else a later search says more, or another controller acts now
             findings = [defeat(switch, entry) for entry in search.found]

@@ -19,6 +19,9 @@ pytestmark = [pytest.mark.emulation, pytest.mark.slow]
 PATIENCE = 15.0
 """Seconds within which all happens; an idle machine needs a third of that."""
 
+TWO_LOOKS = 6.5
+"""Seconds in which a switch is asked twice for the entries of others."""
+
 NEAR, FAR = "p0a0", "c0"
 """Two neighbours in the middle of paths; others join the same hosts."""
 
@@ -114,7 +117,10 @@ def test_a_switch_at_which_an_entry_drops_packets_of_all_ports_is_avoided_and_na
     cables = sorted(sorted((NEAR, other)) for other in lab.network.wiring.topology.neighbours[NEAR])
     with expecting(lab, found("foreign-entry", NEAR, None), avoids(cables)):
         ovs.ofctl("add-flow", bridge, "table=1,priority=200,ip,nw_dst=10.1.0.0/16,actions=drop")
+    known = len(lab.scheduler.events())
     wait_until_all_answer(lab)
+    time.sleep(TWO_LOOKS)  # the switch, avoided, has no entry for these packets any more
+    assert not [each for each in lab.scheduler.events()[known:] if each["event"] == events.ROUTES_CHANGED]
     with expecting(lab, avoids([])):
         ovs.ofctl("del-flows", bridge, "cookie=0/-1")
 

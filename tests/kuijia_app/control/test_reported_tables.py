@@ -12,7 +12,7 @@ from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.snapshot import ForeignEntry, Snapshot
 from kuijia_app.control.table_differences import Differing, TableDifferences
 from kuijia_app.controller import KuijiaController
-from kuijia_app.tables.rules import FlowEntry, Match, Output
+from kuijia_app.tables.rules import FlowEntry, Match, Output, SwitchTables
 from tests.kuijia_app.control.fake_switch import S1, connected
 
 ENTRY = FlowEntry(300, Match(in_port=1), (Output(2),))
@@ -70,3 +70,15 @@ def test_a_switch_that_was_read_during_a_poll_need_not_be_waited_for(
     application.switches.connections["s1"].read_again()
     switch.answer()
     assert [each for each, _ in application.switches.table_watch.due(now)] == ["s1"]
+
+
+def test_an_entry_of_others_is_named_as_long_as_what_is_avoided_for_it_would_need_other_entries(
+    application: KuijiaController,
+) -> None:
+    connected(application, S1)
+    application.switches.unhindered = {"s1": SwitchTables((), (ENTRY,))}
+    snapshot = Snapshot("s1", 0.0, 0.0, {}, {}, {}, {}, {}, None, (THEIRS,))
+    application.switches._look_at_foreign((THEIRS,), snapshot)
+    assert [named.key.detail for named in application.switches.findings] == ["table=0,priority=400,in_port=1"]
+    application.switches._look_at_foreign((), snapshot)
+    assert list(application.switches.findings) == []
