@@ -22,8 +22,8 @@ from kuijia_base.errors import TestbedError
 HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
 """Frame to no host, with an EtherType for local experiments (IEEE 802), for a daemon that has not sent any."""
 
-SEND_BUFFER_BYTES = 128 << 20
-"""More than all queues of all ports can hold."""
+SEND_BUFFER_BYTES = 256 << 20
+"""More than all queues of all ports can hold, as `net.core.wmem_default` and getsockopt(2) count: with bookkeeping."""
 
 _SYS_PIDFD_GETFD = 438  # the same number on every architecture
 _SO_SNDBUFFORCE = 32  # asm-generic/socket.h; not limited by net.core.wmem_max
@@ -41,7 +41,7 @@ def enlarge_send_buffers(pid: int, size: int = SEND_BUFFER_BYTES) -> None:
     """
     found_sender = False
     for packet_socket in _packet_sockets(pid):
-        packet_socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, size)
+        packet_socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, size // 2)  # the kernel doubles it (socket(7))
         found_sender |= _is_sender(packet_socket)
     if not found_sender:
         raise TestbedError(f"process {pid} has made no packet socket to send through")
@@ -54,7 +54,7 @@ def send_buffer_of(pid: int) -> int | None:
         TestbedError: the process has ended, or the kernel denies access to it.
     """
     sizes = [each.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for each in _packet_sockets(pid) if _is_sender(each)]
-    return min(sizes) // 2 if sizes else None  # the kernel shows twice what was asked for (socket(7))
+    return min(sizes, default=None)
 
 
 def _packet_sockets(pid: int) -> Iterator[socket.socket]:

@@ -124,7 +124,7 @@ def test_everything_missing_is_named_with_its_port() -> None:
         ("port 2 to its host", "eth2 has no queues, expected queues 0 control, 1 normal, 2 victim"),
         (
             "",
-            "ovs-vswitchd has a send buffer of 212992 bytes, expected 134217728 bytes for the packets of all queues",
+            "ovs-vswitchd has a send buffer of 212992 bytes, expected 268435456 bytes for the packets of all queues",
         ),
     ]
 
