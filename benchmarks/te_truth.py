@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import networkx as nx
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks.measure import Timed, processor_timed
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
@@ -31,6 +32,7 @@ from te_solver.model.topology import Topology
 from te_solver.programs.column_generation import most_throughput
 from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.linear import Linear
 from te_solver.programs.max_concurrent import least_utilisation
 from te_solver.programs.ncflow import ContractedNetwork, Contraction
 from te_solver.programs.pop import Pop
@@ -92,6 +94,9 @@ _SAME_TOTAL = 1e-6
 _KEPT_FOR_LATER = frozenset({"ATT", "XNet"})
 _OPTIMAL = "smore", "semimcf"
 """Beginnings of the names of files with weights that are optimal for the first matrix."""
+
+_SOME_PRICE = 1e-6
+"""Sum of prices of links, each up to one, above which some are not zero."""
 
 _UNKNOWN = 1.0
 """Difference of a row whose demands are not those of any model."""
@@ -452,6 +457,24 @@ def _busiest(incidence: Incidence, capacity: Vector, demand: Vector, shares: Vec
     return float((incidence.links @ (shares * demand[incidence.pair_of_tunnel]) / capacity).max())
 
 
+def optimal_for_some_demands(incidence: Incidence, weights: Vector) -> bool:
+    """Return False if the weights have the least utilisation for no demands above zero and no capacities.
+
+    By duality they have it only if some links, not all of them free, have prices by which each tunnel that is used is
+    the cheapest one of its pair.
+    """
+    pair = incidence.pair_of_tunnel
+    others = [
+        (used, other) for used in np.flatnonzero(weights).tolist() for other in np.flatnonzero(pair == pair[used])
+    ]
+    used, other = np.array(others).T
+    dearer = sp.csr_array(incidence.links.T.tocsr()[used] - incidence.links.T.tocsr()[other])
+    program = Linear()
+    prices = program.variables(incidence.links.shape[0], cost=-1.0, caps=1.0)
+    program.rows((prices, dearer), at_most=0.0)
+    return -program.solve().objective > _SOME_PRICE
+
+
 def concurrency(incidence: Incidence, capacity: Vector, demand: Vector) -> float:
     """Return the greatest share of all demands that fits, at most 1: without a program if a simple division fits."""
     alike = 1 / np.bincount(incidence.pair_of_tunnel)[incidence.pair_of_tunnel]
@@ -501,13 +524,19 @@ def _rows_of_teavar(reference: Path, setting: BenchmarkSetting) -> Iterator[_Row
         if folder.name in _KEPT_FOR_LATER or not (folder / "paths").is_dir():
             continue
         topology = load_topology(folder, note=unheard)
+        capacity = np.array([link.capacity for link in topology.links])
+        files = [each for each in sorted((folder / "paths").iterdir()) if each.name.lower().startswith(_OPTIMAL)]
         try:
             demands = load_demands(folder, topology, row=1)
         except InputError as error:  # IBM's matrices have 18 nodes, its topology 17
             setting.progress.say(f"left out: {error}")
+            for file in files:
+                routes = load_paths(file, topology, unheard)
+                tunnels = [[nodes for nodes, _ in own] for own in routes.values()]
+                weights = np.array([share for own in routes.values() for _, share in own])
+                if not optimal_for_some_demands(Incidence.of(topology, tunnels), weights):
+                    setting.progress.say(f"{file}: these weights are optimal for no demands above zero")
             continue
-        capacity = np.array([link.capacity for link in topology.links])
-        files = [each for each in sorted((folder / "paths").iterdir()) if each.name.lower().startswith(_OPTIMAL)]
         for file in _some(files, setting):
             routes = load_paths(file, topology, unheard)
             asking = [demand for demand in demands if demand.pair in routes]

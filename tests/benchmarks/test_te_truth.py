@@ -12,11 +12,13 @@ import pytest
 from benchmarks.sr_wan import ShortestPaths
 
 from benchmarks.registry import BenchmarkSetting
+from benchmarks.sr_wan import ShortestPaths, drawn_pairs, read_network, utilisation_of_greatest
 from benchmarks.te_truth import (
     concurrency,
     least_of_any_paths,
     least_of_tunnels,
     most_total_flow,
+    optimal_for_some_demands,
     te_truth,
 )
 from kuijia_base.errors import InputError
@@ -74,6 +76,48 @@ def test_shortest_paths_by_inverse_capacity_share_equally() -> None:
     paths = ShortestPaths(network)
     assert paths.utilisation([Demand("a", "e", 60.0)]) == pytest.approx(0.2)
     assert paths.utilisation([Demand("a", "e", 60.0), Demand("a", "b", 50.0)]) == pytest.approx(0.7)
+
+
+def test_weights_of_ways_around_are_optimal_for_no_demands() -> None:
+    ends = [(a, b) for a in "abc" for b in "abc" if a != b]
+    ring = Topology("ring", tuple("abc"), tuple(Link(*way, 10.0) for way in ends))
+    ways = [[way, (way[0], next(iter(set("abc") - set(way))), way[1])] for way in ends]
+    incidence = Incidence.of(ring, ways)
+    assert optimal_for_some_demands(incidence, np.tile([1.0, 0.0], 6))
+    assert optimal_for_some_demands(incidence, np.array([0.5, 0.5, *[1.0, 0.0] * 5]))
+    assert not optimal_for_some_demands(incidence, np.tile([0.0, 1.0], 6))
+
+
+def triangle(*capacities: float) -> Topology:
+    cables = zip(("01", "12", "02"), capacities, strict=True)
+    return Topology("triangle", tuple("012"), tuple(Link(*way, c) for (a, b), c in cables for way in ((a, b), (b, a))))
+
+
+def test_demands_of_the_greatest_sum_have_one_utilisation_or_several() -> None:
+    # On a line 1-2 is full whichever of 0-2 and 1-2 fills it; 0-1 may be full, too, or empty.
+    line = Topology("line", tuple("012"), (Link("0", "1", 10.0), Link("1", "2", 10.0)))
+    pairs = [("0", "2"), ("1", "2")]
+    loads = ShortestPaths(line).loads(pairs)
+    assert utilisation_of_greatest(line, pairs, loads, 1.0) == pytest.approx(1)
+    # Of 0-2's 15 Mbit/s over both ways all take the direct link, which has 10.
+    network = triangle(5.0, 5.0, 10.0)
+    loads = ShortestPaths(network, "uniform_weights").loads([("0", "2")])
+    assert utilisation_of_greatest(network, [("0", "2")], loads, 1.5) == pytest.approx(1.5)
+    assert utilisation_of_greatest(network, [("0", "2")], loads, 1.2) == pytest.approx(1.5)
+    assert utilisation_of_greatest(network, [("0", "2")], loads, 1.7) == pytest.approx(1.5)
+    # All 15 that leave 0 count, whoever has them: 0-1 up to 10, by 2, too; then its own link would carry 10 of 5.
+    pairs = [("0", "2"), ("0", "1")]
+    loads = ShortestPaths(network, "uniform_weights").loads(pairs)
+    assert np.isnan(utilisation_of_greatest(network, pairs, loads, 1.2))
+    assert utilisation_of_greatest(network, pairs, loads, 0.5) == pytest.approx(1)
+    assert utilisation_of_greatest(network, pairs, loads, 2.5) == pytest.approx(2)
+
+
+def test_pairs_of_a_sample_are_a_fifth_of_all_and_the_same_again() -> None:
+    pairs = drawn_pairs(12, 0)
+    assert len(set(pairs)) == int(12 * 11 * 0.2)
+    assert all(a != b for a, b in pairs)
+    assert pairs == drawn_pairs(12, 0) != drawn_pairs(12, 1)
 
 
 def comparisons(
@@ -219,6 +263,39 @@ def test_demands_of_repetita_load_the_busiest_link_to_nine_tenths(tmp_path: Path
     assert found["rows that agree"] == "1 of 2"
     [other] = found["other rows"]  # type: ignore[misc]
     assert str(other).startswith("2016TopologyZooUCL_unary Ring.0001.demands: 0.8")  # type: ignore[has-type]
+
+
+SNDLIB = """<network xmlns="http://sndlib.zib.de/network"><networkStructure>
+<nodes><node id="x"/><node id="y"/><node id="z"/></nodes><links>
+<link id="1"><source>x</source><target>y</target><additionalModules><addModule><capacity>5.0</capacity></addModule>
+<addModule><capacity>9.0</capacity></addModule></additionalModules></link>
+<link id="2"><source>y</source><target>z</target>
+<preInstalledModule><capacity>5.0</capacity></preInstalledModule></link></links></networkStructure></network>"""
+
+
+def test_drawn_demands_fill_networks_of_two_libraries(tmp_path: Path) -> None:
+    data = "TE_SR_WAN_simulation/data/topologies"
+    written(tmp_path, f"{data}/sndlib/path.xml", SNDLIB)
+    line = '<edge source="0" target="1"><data key="d0">5</data></edge><edge source="1" target="2"/>'
+    nodes = "".join(f'<node id="{number}"/>' for number in range(3))
+    xml = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d0" for="edge" attr.name="LinkSpeedRaw" '
+    xml += f'attr.type="double"/><graph edgedefault="undirected">{nodes}{line}</graph></graphml>'
+    written(tmp_path, f"{data}/topology_zoo/Line.graphml", xml)
+    network = read_network(tmp_path / data / "sndlib" / "path.xml")
+    assert {link.ends: link.capacity for link in network.links} == dict.fromkeys(
+        [("0", "1"), ("1", "0"), ("1", "2"), ("2", "1")], 5.0
+    )
+    line_of = read_network(tmp_path / data / "topology_zoo" / "Line.graphml")
+    assert [link.capacity for link in line_of.links] == [5, 5, 1, 1]
+    row = {"#nodes": 3, "algorithm": "inverse_capacity", "sample_idx": 0}
+    rows = [{**row, "topology_name": name, "objective": value} for name, value in (("path", 1.0), ("line", 2.0))]
+    written(tmp_path, "TE_SR_WAN_simulation/results_paper/results_all_topologies.json", json.dumps(rows))
+    uniform = {**row, "topology_name": "away", "algorithm": "uniform_weights", "objective": 1.0}
+    written(tmp_path, "TE_SR_WAN_simulation/results_paper/results_all_algorithms.json", json.dumps([uniform]))
+    said = io.StringIO()
+    [found] = comparisons(tmp_path, said, source="drawn demands")
+    assert found["rows by network"] == {"line": "0 of 1", "path": "1 of 1"}
+    assert "left out: away, which is not there" in said.getvalue()
 
 
 def test_without_clones_nothing_is_computed(tmp_path: Path) -> None:
