@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from benchmarks.measure import Timed, processor_timed
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from benchmarks.sr_wan import ShortestPaths, Weights, drawn_pairs, read_network, utilisation_of_greatest
 from kuijia_base.errors import InputError
+from kuijia_base.progress import Progress
 from kuijia_base.text import unheard
 from te_solver.formats.demands_file import load_demands
 from te_solver.formats.topology_file import load_topology
@@ -259,7 +260,10 @@ def _compared_means(source: _Source, rows: Iterable[_Row], setting: BenchmarkSet
 class _Zoo:
     """A network of the Topology Zoo as NCFlow and POP read it, with the tunnels of all pairs."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, progress: Progress) -> None:
+        def found(count: int, of: int) -> None:
+            progress.show(f"{file.stem}: paths of {count} of {of} pairs")
+
         read = load_topology(file, "graphml", note=unheard)
         self.topology = largest_part(read).with_capacity(_ZOO_CAPACITY)
         self.capacity = np.array([link.capacity for link in self.topology.links])
@@ -268,7 +272,7 @@ class _Zoo:
         if file.name in _INFERRED_MODELS:
             tunnels = _shortest_simple(self.topology, pairs)
         else:
-            finder = PathFinder(CHOICE, PathQuestion(self.topology, "inverse-capacity", seed=1))
+            finder = PathFinder(CHOICE, PathQuestion(self.topology, "inverse-capacity", seed=1), found)
             tunnels = finder.tunnels_of_pairs(pairs, _PATHS)
         self._tunnels = dict(zip(pairs, tunnels, strict=True))
         self._last = pairs, Incidence.of(self.topology, list(self._tunnels.values()))
@@ -326,16 +330,21 @@ def _rows_of_zoo(
         if setting.nodes is not None and nodes > setting.nodes:
             setting.progress.say(f"left out: {name}, which has {nodes} nodes")
             continue
-        zoo = _Zoo(graph)
         for each in _some(rows, setting):
             row = each.row
             words = f"{row['tm_model']} seed {row['traffic_seed']} scale {row['scale_factor']}{each.how}"
-            yield _Row(name, words, each.published, partial(_value_of_zoo, zoo, models[name], each))
+            yield _Row(name, words, each.published, partial(_value_of_zoo, graph, setting.progress, models[name], each))
 
 
-def _value_of_zoo(zoo: _Zoo, models: dict[str, NcflowModel], each: _ZooRow) -> float | None:
+@lru_cache(maxsize=1)
+def _zoo(graph: Path, progress: Progress) -> _Zoo:
+    """Return a network, whose paths are found for the first row that is not kept, and forgotten with the next one."""
+    return _Zoo(graph, progress)
+
+
+def _value_of_zoo(graph: Path, progress: Progress, models: dict[str, NcflowModel], each: _ZooRow) -> float | None:
     """Return the value of a row; None if no model of its kind has its sum of demands."""
-    row = each.row
+    row, zoo = each.row, _zoo(graph, progress)
     for name, model in models.items():
         if not name.startswith(row["tm_model"]):
             continue

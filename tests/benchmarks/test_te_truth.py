@@ -89,7 +89,7 @@ def test_weights_of_ways_around_are_optimal_for_no_demands() -> None:
 
 
 def triangle(*capacities: float) -> Topology:
-    cables = zip(("01", "12", "02"), capacities, strict=True)
+    cables = zip((("0", "1"), ("1", "2"), ("0", "2")), capacities, strict=True)
     return Topology("triangle", tuple("012"), tuple(Link(*way, c) for (a, b), c in cables for way in ((a, b), (b, a))))
 
 
@@ -215,6 +215,17 @@ def test_rows_of_the_zoo_come_from_their_seeds(tmp_path: Path) -> None:
     assert flow["other rows"] == [f"Ring.graphml uniform seed 5 scale 2.0: None, published {total}"]
     assert concurrent["rows that agree"] == "0 of 2"
     assert "left out: Away.graphml, which is not in ncflow" in said.getvalue()
+
+
+def test_a_resumed_run_finds_no_paths_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring(tmp_path)
+    kept = tmp_path / "rows"
+    [first] = comparisons(tmp_path, io.StringIO(), kept=kept, source="total flow")
+    monkeypatch.delattr("benchmarks.te_truth.PathFinder")
+    [again] = comparisons(tmp_path, io.StringIO(), kept=kept, source="total flow")
+    assert again == first
+    with pytest.raises(NameError):
+        comparisons(tmp_path, io.StringIO(), source="total flow")
 
 
 def test_a_network_that_ncflow_lacks_has_demands_of_the_published_sums(tmp_path: Path) -> None:
