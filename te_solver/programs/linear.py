@@ -23,6 +23,9 @@ Method = Literal["simplex", "interior"]
 _DUST = 1e-9
 """A rate below this share of what its tunnel could carry alone is the solver's rounding."""
 
+_AGAIN: tuple[Mapping[str, object], ...] = ({"presolve": "off"}, {"presolve": "choose", "run_crossover": "on"})
+"""Options to try in turn where HiGHS ends with status "unknown"."""
+
 _METHODS: dict[Method, Mapping[str, object]] = {"simplex": {}, "interior": INTERIOR}
 
 
@@ -124,9 +127,13 @@ class Linear:
         highs.passModel(self._program())
         started = time.perf_counter()
         interruptible(highs.run, self.solver.watch)
-        if highs.getModelStatus() == highspy.HighsModelStatus.kUnknown:
+        # Undoing presolve can spoil duals without a basis (HiGHS's issue 2306); a basis ends what no inner point does.
+        for again in _AGAIN:
+            if highs.getModelStatus() != highspy.HighsModelStatus.kUnknown:
+                break
             highs.clearSolver()
-            highs.setOptionValue("presolve", "off")  # undoing it can spoil duals without a basis (HiGHS's issue 2306)
+            for option, value in again.items():
+                highs.setOptionValue(option, value)
             interruptible(highs.run, self.solver.watch)
         seconds = time.perf_counter() - started
         status = highs.getModelStatus()

@@ -23,9 +23,9 @@ _MANY_ROWS = 3_000
 """Rows from which on the interior point method is used."""
 
 _MOST_ROWS = 400_000
-"""Rows for pairs in scenarios from which on they are taken in only where they are violated."""
+"""Rows for the greatest loss of pairs in scenarios from which on they are taken in only where they are violated."""
 
-_ROWS_AT_ONCE = 20_000
+_ROWS_AT_ONCE = 100_000
 """Most rows that are taken in after one solution."""
 
 _DUST = 1e-9
@@ -49,7 +49,8 @@ class Teavar(Program):
     from above, and exceeds it by their probability / (1 - beta) at most. Rates are set aside as by FFC: a pair's
     tunnels may hold more than its demand, which survives in those that are left.
 
-    A pair loses the same in all scenarios that take down the same tunnels of it, so this loss is one variable. A
+    A pair loses the same in all scenarios that take down the same tunnels of it, so this loss is one variable. Where
+    the greatest loss counts, one that takes down all tunnels of a pair loses everything, whatever the others lose. A
     program with very many rows begins without those of pairs in scenarios, and takes in those that a solution violates.
     Of the best rates, those that grant the most without failures are taken, on the shortest tunnels.
     """
@@ -95,6 +96,12 @@ class _Risk:
         asked = demand[of_tunnel]
         self._part = np.divide(shares.scale.alone, asked, out=np.zeros(asked.size), where=asked > 0)
         self._scenario, pair, lost = _losses(self._incidence, scenarios, demand > 0)
+        everything = np.zeros(0, dtype=np.int64)
+        if program.word("loss") == "max":
+            everything = np.unique(self._scenario[lost == _all_tunnels(self._incidence)[pair]]).astype(np.int64)
+            other = ~np.isin(self._scenario, everything)
+            self._scenario, pair, lost = self._scenario[other], pair[other], lost[other]
+        self._lazily = program.word("loss") == "max" and self._scenario.size > _MOST_ROWS
         masks, mask = np.unique(lost, return_inverse=True)
         kinds, kind = np.unique(pair * masks.size + mask, return_inverse=True)
         self._kind = kind.astype(np.int32)
@@ -104,14 +111,15 @@ class _Risk:
         self._threshold = linear.variables(1, cost=1.0 - self._fixed, caps=1.0)
         self._excess = linear.variables(scenarios.probability.size, cost=scenarios.probability / tail)
         self._usual = linear.variables(demand.size)
-        self._loss = linear.variables(self._pair_of_kind.size)
+        self._loss = linear.variables(0 if self._lazily else self._pair_of_kind.size)
         linear.rows((self._tunnels, shares.load), at_most=shares.capacity)
         sent = sp.csr_array(self._incidence.pairs) @ sp.diags_array(self._part)
         linear.rows(
             (self._usual, _identity(demand.size)), (self._tunnels, sent), at_least=np.where(demand > 0, 1.0, 0.0)
         )
-        alive = _alive(self._incidence, self._pair_of_kind, masks_of_kind, self._part)
-        linear.rows((self._loss, _identity(self._pair_of_kind.size)), (self._tunnels, alive), at_least=1.0)
+        self._alive = _alive(self._incidence, self._pair_of_kind, masks_of_kind, self._part)
+        if not self._lazily:
+            linear.rows((self._loss, _identity(self._pair_of_kind.size)), (self._tunnels, self._alive), at_least=1.0)
         if program.word("loss") == "mean":
             self._waiting = np.zeros(0, dtype=np.int64)
             self._add_means()
@@ -119,8 +127,9 @@ class _Risk:
             worst = linear.variables(1)
             linear.rows((worst, column(np.ones(demand.size))), (self._usual, -_identity(demand.size)), at_least=0.0)
             self._allow((worst, column(-np.ones(self._excess.size))), scenarios=np.arange(self._excess.size))
+            self._allow(scenarios=everything, at_least=1.0)
             self._waiting = np.arange(self._kind.size)
-            if self._waiting.size <= _MOST_ROWS:
+            if not self._lazily:
                 self._add_losses(self._waiting)
         if linear.height > _MANY_ROWS:
             linear.method = "interior"
@@ -154,21 +163,30 @@ class _Risk:
             found = self._program.solve()
             seconds += found.seconds
             allowed = float(self._threshold.of(found.values)[0]) + self._excess.of(found.values)
-            waiting = self._waiting
-            beyond = self._loss.of(found.values)[self._kind[waiting]] - allowed[self._scenario[waiting]]
+            beyond = self._lost(found)[self._kind[self._waiting]] - allowed[self._scenario[self._waiting]]
             violated = np.flatnonzero(beyond > _TOLERANCE)
             if not violated.size:
                 return found, seconds
-            worst = violated[np.argsort(-beyond[violated], kind="stable")[:_ROWS_AT_ONCE]]
-            self._add_losses(waiting[worst])
+            violated = violated[np.argsort(-beyond[violated], kind="stable")]
+            # Of each kind, the row of the scenario that allows it least.
+            _, first = np.unique(self._kind[self._waiting[violated]], return_index=True)
+            self._add_losses(self._waiting[violated[np.sort(first)[:_ROWS_AT_ONCE]]])
+
+    def _lost(self, found: LinearOptimum) -> Vector:
+        """Return the share of its demand that each kind loses."""
+        if self._lazily:
+            return np.asarray(1 - self._alive @ self._tunnels.of(found.values))
+        return self._loss.of(found.values)
 
     def _add_losses(self, entries: Indices) -> None:
         """Add rows that allow the loss of one pair in one scenario each."""
-        kinds = sp.csr_array(
-            (-np.ones(entries.size), (np.arange(entries.size), self._kind[entries])),
-            shape=(entries.size, self._loss.size),
-        )
-        self._allow((self._loss, kinds), scenarios=self._scenario[entries])
+        kinds = self._kind[entries]
+        if self._lazily:
+            self._allow((self._tunnels, self._alive[kinds]), scenarios=self._scenario[entries], at_least=1.0)
+        else:
+            chosen = np.arange(entries.size), kinds
+            losses = sp.csr_array((-np.ones(entries.size), chosen), shape=(entries.size, self._loss.size))
+            self._allow((self._loss, losses), scenarios=self._scenario[entries])
         is_waiting = np.zeros(self._kind.size, dtype=np.bool_)
         is_waiting[self._waiting] = True
         is_waiting[entries] = False
@@ -186,14 +204,14 @@ class _Risk:
         lost = (usual, column(-np.ones(count))), (self._usual, less), (self._loss, more)
         self._allow(*lost, scenarios=np.arange(count))
 
-    def _allow(self, *lost: Term, scenarios: Indices) -> None:
-        """Add a row for each of some scenarios: what is lost, a negative term, is at most what it is allowed."""
+    def _allow(self, *lost: Term, scenarios: Indices, at_least: float = 0.0) -> None:
+        """Add a row for each of some scenarios: what it allows, and a term with what is kept or less what is lost."""
         chosen = sp.csr_array(
             (np.ones(scenarios.size), (np.arange(scenarios.size), scenarios)),
             shape=(scenarios.size, self._excess.size),
         )
         threshold = self._threshold, column(np.ones(scenarios.size))
-        self._program.rows((self._excess, chosen), threshold, *lost, at_least=0.0)
+        self._program.rows((self._excess, chosen), threshold, *lost, at_least=at_least)
 
 
 def _losses(
@@ -215,6 +233,11 @@ def _bits(incidence: Incidence) -> NDArray[np.uint64]:
     pair = incidence.pair_of_tunnel
     first = np.searchsorted(pair, pair)
     return np.asarray(np.left_shift(np.uint64(1), (np.arange(pair.size) - first).astype(np.uint64)), dtype=np.uint64)
+
+
+def _all_tunnels(incidence: Incidence) -> NDArray[np.uint64]:
+    """Return the set of all tunnels of each pair."""
+    return np.asarray(np.bitwise_or.reduceat(_bits(incidence), incidence.pairs.tocsr().indptr[:-1]))
 
 
 def _alive(incidence: Incidence, pairs: Indices, lost: NDArray[np.uint64], part: Vector) -> sp.csr_array:
