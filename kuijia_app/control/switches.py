@@ -192,6 +192,7 @@ class ControlledSwitches:
         self.wrong_tables: set[str] = set()
         self.unhindered: Mapping[str, SwitchTables] = {}
         self._host_watch = TableWatch("entries for hosts", is_lack=False)
+        self._comparing: set[str] = set()
         self._held: dict[str, tuple[int, int]] = {}
         self._lacks_room: dict[str, SwitchTables] = {}
         self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -384,7 +385,9 @@ class ControlledSwitches:
             self.gateway.put_again(switch)
         for switch, everything in self.table_watch.due(now):
             meters = self.gateway.has_meters(switch)
-            if self.connections[switch].poll(now, everything=everything, meters=meters):
+            # While an answer with many hosts is compared, another one would only wait, and take memory.
+            is_free = switch not in self._comparing
+            if is_free and self.connections[switch].poll(now, everything=everything, meters=meters):
                 self.table_watch.asked(switch, now)
             else:
                 self.table_watch.put_off(switch, now)
@@ -426,6 +429,7 @@ class ControlledSwitches:
         else:
             self.table_watch.right(switch, self._runtime.now())
             if self.gateway.is_watching(switch):
+                self._comparing.add(switch)
                 self._runtime.sliced_work.add(self._comparing_hosts(snapshot, self.connections[switch]))
         self._state_troubles(switch)
 
@@ -441,6 +445,8 @@ class ControlledSwitches:
         except SwitchFaultError as error:
             self.drop(connection.datapath, str(error))
             return
+        finally:
+            self._comparing.discard(snapshot.switch)
         switch, watch, now = snapshot.switch, self._host_watch, self._runtime.now()
         self.metrics.dropped(switch, self.gateway.refused_packets(switch))
         if not connection.is_ready or self.connections.get(switch) is not connection:

@@ -9,6 +9,7 @@ from functools import partial
 from ipaddress import IPv6Address, IPv6Network
 from types import SimpleNamespace
 from typing import Any, TypeVar
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,13 +21,16 @@ from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.snapshot import Snapshot
-from kuijia_app.control.table_differences import Differing
+from kuijia_app.control.switches import ControlledSwitches
+from kuijia_app.control.table_differences import Differing, TableDifferences
 from kuijia_app.tables.identifiers import HOST_PRIORITY
 from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, standing_entries
 from kuijia_app.tables.rules import FlowEntry, LowerTtl, Output, SetEthernet
+from kuijia_app.tables.wiring import Wiring
 from tests.kuijia_app.control.test_neighbours import EAST, GATEWAY, A, B, asks, packet, says
 from tests.kuijia_app.control.test_neighbours import gateway as learned_hosts
 from tests.kuijia_app.control.test_openflow_reading import frameworks, library
+from tests.kuijia_app.plans import motivation_plan
 
 Metered = tuple[FlowEntry, int | None]
 Result = TypeVar("Result")
@@ -363,3 +367,26 @@ def test_a_meter_that_is_there_or_that_somebody_has_deleted_is_no_lack_of_meters
     rig.gateway.refused("e", f"OFPET_METER_MOD_FAILED/{reason}")
     assert rig.gateway.is_watching("e")
     assert not rig.poll()
+
+
+def comparing() -> Generator[None, None, Differing]:
+    yield
+    return Differing()
+
+
+def test_a_switch_is_not_polled_while_its_entries_for_hosts_are_compared() -> None:
+    tasks: list[Iterator[None]] = []
+    runtime: Any = SimpleNamespace(
+        now=lambda: 0.0, sliced_work=SimpleNamespace(add=tasks.append), log=Mock(), logger=Mock(), reports=Mock()
+    )
+    switches = ControlledSwitches(runtime, Mock(), Wiring(motivation_plan().topology), Mock())
+    switches.gateway = Mock(compared=lambda *_: comparing(), is_watching=lambda _: True)
+    connection = switches.connections["s1"] = Mock(unanswered_polls=lambda _: frozenset())
+    for watch in (switches.table_watch, switches._host_watch):
+        watch.begun("s1", 0.0)
+    switches._tables_polled("s1", Snapshot("s1", 0.0, 0.1, {}, {}, {}, {}, {}, None), TableDifferences())
+    switches.watch_tables(2.0)
+    connection.poll.assert_not_called()
+    at_once(tasks[0])
+    switches.watch_tables(3.0)
+    connection.poll.assert_called_once()
