@@ -27,7 +27,9 @@ def run() -> int:
         finally:
             exec("")  # noqa: S102  # forgets Ctrl-C in an earlier one, for which Python would end `-m kuijia` by a signal
             if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # Python's own end must not change status or last line
+                # Python's own end must not change status or last line, but a second Ctrl-C ends what still hangs.
+                is_stopped = status == 128 + signal.SIGINT and not isinstance(sys.exc_info()[1], SystemExit)
+                signal.signal(signal.SIGINT, signal.SIG_DFL if is_stopped else signal.SIG_IGN)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
     return status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -89,6 +90,11 @@ def test_ctrl_c_after_the_last_line_changes_nothing(words: list[str], status: in
     calm, interrupted = run_with("", words), run_with(INTERRUPTED_SHUTDOWN, words)
     assert calm.returncode == status
     assert (interrupted.returncode, interrupted.stderr) == (status, calm.stderr)
+
+
+def test_a_second_ctrl_c_ends_what_hangs_after_the_first() -> None:
+    outcome = run_with(INTERRUPTED_IMPORT.format(at="kuijia.cli.list") + INTERRUPTED_SHUTDOWN)
+    assert (outcome.returncode, outcome.stderr) == (-signal.SIGINT, "interrupted\n")
 
 
 def test_ctrl_c_in_code_that_is_a_string_ends_as_anywhere_else(tmp_path: Path) -> None:
