@@ -17,7 +17,7 @@ from kuijia_app.control.reconciliation import (
     difference,
 )
 from kuijia_app.tables.identifiers import CLASSIFIER_TABLE, DROP_GROUP, HOST_TABLE
-from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
+from kuijia_app.tables.rules import Action, Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
 from tests.kuijia_app.switch_tables import tables
 
 GROUP = Group(1, GroupType.FAST_FAILOVER, (Bucket((Output(2),)),))
@@ -37,14 +37,23 @@ def test_an_empty_switch_gets_groups_in_order_and_then_entries() -> None:
 
 
 def test_entries_that_forward_or_drop_are_transit_but_those_into_tunnels_or_classification_are_not() -> None:
-    forwards, into_tunnel, drops = (Output(2),), (ToGroup(2),), (ToGroup(DROP_GROUP),)
-    leads = [(forwards, None), (forwards, HOST_TABLE), ((), None), (drops, None)]
-    others = [(into_tunnel, None), ((*drops, *into_tunnel), None), (forwards, CLASSIFIER_TABLE)]
+    forwards, into_tunnel, drops = Output(2), ToGroup(2), ToGroup(DROP_GROUP)
+    leads: list[tuple[tuple[Action, ...], int | None]] = [
+        ((forwards,), None),
+        ((forwards,), HOST_TABLE),
+        ((), None),
+        ((drops,), None),
+    ]
+    others: list[tuple[tuple[Action, ...], int | None]] = [
+        ((into_tunnel,), None),
+        ((drops, into_tunnel), None),
+        ((forwards,), CLASSIFIER_TABLE),
+    ]
     entries = [
         FlowEntry(5, Match(in_port=port), actions, goto_table=table)
         for port, (actions, table) in enumerate([*leads, *others])
     ]
-    written = FlowEntry(5, Match(in_port=9), written=into_tunnel)
+    written = FlowEntry(5, Match(in_port=9), written=(into_tunnel,))
     indexed = IndexedTables((), (*entries, written))
     assert list(indexed.transit.values()) == entries[: len(leads)]
 
