@@ -101,6 +101,12 @@ def test_nothing_is_carried_without_capacity_or_demand() -> None:
     assert resolver.solve(case.capacity, case.demand).rates.tolist() == pytest.approx([10, 10, 10])
 
 
+def test_a_program_of_few_that_has_nothing_to_carry_is_not_solved() -> None:
+    incidence, demand = RHOMBUS_CASE.incidence, RHOMBUS_CASE.demand
+    found = resolve.throughput_of_few(incidence, np.zeros(RHOMBUS_CASE.capacity.size), demand)
+    assert (found.rates.sum(), found.solve_seconds) == (0, 0)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-6, 1.0, 1e9, 1e300])
 def test_the_unit_of_the_rates_does_not_matter(scale: float) -> None:
     case = Case.of(RHOMBUS, [Demand("s", "t", 15)], 2)
