@@ -13,6 +13,7 @@ import pytest
 from experiments.catalog import ExperimentEntry
 from experiments.experiment import Outcome, Settings
 from kuijia.cli.main import main
+from kuijia.cli.run import command_of
 from kuijia_base.errors import InterruptedWorkError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -168,3 +169,17 @@ def test_an_interrupt_says_what_is_done(
     replace_runner(monkeypatch, run)
     assert main(["run", "table2", "-o", str(tmp_path)]) == 130
     assert f"stopped; complete and kept in {tmp_path}: table2-rescaling-1.json" in capsys.readouterr().err
+
+
+def test_files_of_a_run_say_what_makes_them_again(tmp_path: Path) -> None:
+    assert main(["run", "fig8", "--seed", "5", "--json", "-o", str(tmp_path)]) == 0
+    manifest = json.loads((tmp_path / "fig8.json").read_text(encoding="utf-8"))["manifest"]
+    assert manifest["command"] == "kuijia run fig8 --seed 5"
+    assert manifest["seeds"] == [5]
+    assert manifest["options"]["seed"] == 5
+    assert manifest.keys() >= {"commit", "machine", "packages", "python", "started", "duration"}
+
+
+def test_the_command_of_a_manifest_has_no_options_that_change_no_result() -> None:
+    words = ["run", "x", "-o", "a b", "--workers=2", "--cluster", "tcp://a:1", "-v", "--full", "--seed", "3", "--json"]
+    assert command_of(words) == "kuijia run x --full --seed 3"

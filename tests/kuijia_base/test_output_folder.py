@@ -37,3 +37,18 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     assert caught.value.exit_status == 2
     with pytest.raises(InputError, match="cannot be written to"):
         OutputFolder(tmp_path / "file")
+
+
+def test_a_stamp_adds_to_json_objects_what_they_lack(tmp_path: Path) -> None:
+    (tmp_path / "before.json").write_text("{}")
+    output = OutputFolder(tmp_path)
+    output.write_json("bare.json", {"a": 1})
+    output.write_json("own.json", {"manifest": {"started": "then"}})
+    output.write_json("list.json", [1])
+    output.write_text("text.txt", "{}")
+    output.stamp("manifest", {"command": "kuijia run fig8", "started": "now"})
+    read = {path.stem: path.read_text() for path in tmp_path.iterdir()}
+    assert json.loads(read["bare"]) == {"a": 1, "manifest": {"command": "kuijia run fig8", "started": "now"}}
+    assert json.loads(read["own"])["manifest"] == {"command": "kuijia run fig8", "started": "then"}
+    assert json.loads(read["list"]) == [1]
+    assert (read["text"], read["before"]) == ("{}", "{}")

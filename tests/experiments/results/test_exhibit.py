@@ -82,7 +82,7 @@ def test_a_lower_bound_is_marked_in_text_and_picture_and_comes_back_from_json() 
     (bounds,) = [line for line in axes.lines if line.get_marker() == "^"]
     assert np.asarray(bounds.get_xdata()).tolist() == [1.6]
     for entry in data["lines"][0]["points"]:
-        del entry["at_least"]
+        entry.pop("at_least", None)
     assert not exhibit_from_json(data, "fig10.json").line("rescaling").at(1.6).at_least
 
 
@@ -105,3 +105,13 @@ def test_the_text_has_ours_with_spread_and_the_published_in_columns() -> None:
         "",
         "A remark.",
     ]
+
+
+def test_points_of_several_runs_keep_each_of_them() -> None:
+    several, one = Point.of("a", [3.0, None, 1.0]), Point.of("b", [2.0])
+    exhibit = replace(made(), lines=(Line("rescaling", (several, one)),))
+    data = json.loads(json.dumps(exhibit_to_json(exhibit)))
+    first, second = data["lines"][0]["points"]
+    assert first["each"] == [3.0, 1.0]
+    assert "each" not in second
+    assert exhibit_from_json(data, "fig10.json").line("rescaling").points == (several, one)
