@@ -12,7 +12,7 @@ from kuijia.cli.parsers import add_common_options
 from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.preparation.changes import Change, script_lines
-from kuijia_app.preparation.examination import Lack, Wanted, restoring
+from kuijia_app.preparation.examination import Lack, Wanted, restoring_all
 from kuijia_app.preparation.runner import (
     DEFAULT_ADDRESS,
     Databases,
@@ -84,7 +84,7 @@ def _prepare(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databas
 def _restore(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databases: Databases, _: Wanted) -> int:
     if args.print:
         found = survey(needs, databases)
-        _print_commands(args, [change for switch in found for change in restoring(switch)])
+        _print_commands(args, restoring_all(found))
         require_bridges(found)
         return 0
     count = restore(needs, databases)

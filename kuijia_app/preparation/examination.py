@@ -83,6 +83,7 @@ class Reached:
         vsctl: the program that changes the database, with its options.
         bridge: None if the database has none with the datapath id, or several.
         qos_rows: all rows of queues in the database.
+        unused_qos: those that no port has.
         others: bridges of the database, for messages: those with the datapath id if there are several.
         devices: network devices; None if the switch is on another machine.
         directory: of the daemon's sockets on this machine.
@@ -102,6 +103,7 @@ class Reached:
     send_buffer: int | None = None
     silence: str = ""
     vlan_limit: str = ""
+    unused_qos: tuple[QosFacts, ...] = ()
 
     def vsctl_with(self, arguments: Iterable[str]) -> RunProgram:
         return RunProgram((*self.vsctl, *arguments))
@@ -135,7 +137,8 @@ def reached(needs: SwitchNeeds, database: DatabaseFacts, address: str, vsctl: Wo
     its = [bridge for bridge in listed if bridge.datapath_id == needs.datapath_id]
     others = tuple(f"{each.name} ({datapath_text(each.datapath_id)})" for each in (its if len(its) > 1 else listed))
     bridge = its[0] if len(its) == 1 else None
-    return Reached(needs, address, vsctl, bridge, database.qos_rows, others, vlan_limit=database.vlan_limit)
+    limit, unused = database.vlan_limit, database.unused_qos
+    return Reached(needs, address, vsctl, bridge, database.qos_rows, others, vlan_limit=limit, unused_qos=unused)
 
 
 def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
@@ -439,8 +442,16 @@ def _session_removal(switch: Reached, bridge: BridgeFacts, names: Iterable[str])
             yield RunProgram(("ip", "link", "delete", name))
 
 
+def restoring_all(switches: Iterable[Reached]) -> list[Change]:
+    """Return the changes that restore switches, each once."""
+    return list(dict.fromkeys(change for switch in switches for change in restoring(switch)))
+
+
 def restoring(switch: Reached) -> Iterator[Change]:
-    """Yield the changes that restore a switch to its state before it was prepared; none if it was not."""
+    """Yield the changes that restore a switch to its state before it was prepared; none if it was not.
+
+    Queues whose port is gone are removed, too, of all bridges of the database.
+    """
     bridge = switch.bridge
     if bridge is None:
         return
@@ -454,6 +465,7 @@ def restoring(switch: Reached) -> Iterator[Change]:
             yield from _restoring_frames(switch, port)
     yield from _restoring_send_buffer(switch, bridge)
     yield from _restoring_bridge(switch, bridge)
+    yield from (switch.vsctl_with(words[1:]) for each in switch.unused_qos if (words := _destroying(each)))
 
 
 def _is_inner(name: str, bridge: str) -> bool:

@@ -89,10 +89,11 @@ class BridgeFacts:
 
 @dataclass(frozen=True)
 class DatabaseFacts:
-    """All bridges, the names of all QoS rows, and the stated number of VLAN tags that the daemon reads."""
+    """All bridges, the names of all QoS rows, those without a port, and the stated number of tags that are read."""
 
     bridges: tuple[BridgeFacts, ...]
     qos_rows: frozenset[str] = frozenset()
+    unused_qos: tuple[QosFacts, ...] = ()
     vlan_limit: str = ""
 
 
@@ -200,7 +201,9 @@ def _database(text: str) -> DatabaseFacts:
     named = [row for row in tables["Bridge"] if _NAME.fullmatch(str(row["name"]))]
     found = [_bridge(row, ports, interfaces, qos) for row in named]
     daemon: dict[str, str] = next((_map(row["other_config"]) for row in tables["Open_vSwitch"]), {})
-    return DatabaseFacts(tuple(found), frozenset(qos), one_line(daemon.get("vlan-limit", ""), 20))
+    used = {_optional(row["qos"]) for row in tables["Port"]}
+    unused = tuple(each for uuid, each in qos.items() if uuid not in used)
+    return DatabaseFacts(tuple(found), frozenset(qos), unused, one_line(daemon.get("vlan-limit", ""), 20))
 
 
 def _table(line: str) -> list[dict[str, Any]]:

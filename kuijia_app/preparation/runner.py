@@ -18,7 +18,7 @@ from kuijia_app.preparation.examination import (
     examine,
     missing_bridge,
     reached,
-    restoring,
+    restoring_all,
 )
 from kuijia_app.preparation.facts import DatabaseFacts, DeviceFacts, list_arguments, parse_database, parse_devices
 from kuijia_app.preparation.send_buffer import HARMLESS_FRAME, enlarge_send_buffers, send_buffer_of
@@ -192,7 +192,7 @@ def restore(needs: Mapping[str, SwitchNeeds], databases: Databases) -> int:
             did not wait for; repeated, this continues with the rest.
     """
     found = survey(needs, databases)
-    changes = [change for switch in found for change in restoring(switch)]
+    changes = restoring_all(found)
     make(changes)
     require_bridges(found)
     return len(changes)

@@ -20,6 +20,7 @@ from kuijia_app.preparation.examination import (
     examine,
     reached,
     restoring,
+    restoring_all,
     unused_session_changes,
 )
 from kuijia_app.preparation.facts import COLUMNS, DeviceFacts, parse_database, parse_devices
@@ -375,6 +376,19 @@ def test_ports_of_sessions_that_no_plan_has_are_removed_with_their_cables() -> N
 
 def test_restoring_without_notes_changes_nothing() -> None:
     assert list(restoring(switch(database(prepared=True), complete=True))) == []
+
+
+def test_queues_that_were_prepared_for_a_port_that_is_gone_are_removed_once() -> None:
+    rows = database(prepared=True)
+    for qos in rows["QoS"]:
+        qos[4] = as_map({"kuijia": "prepared"})
+    rows["QoS"].append([uuid(40), "linux-htb", EMPTY_MAP, EMPTY_MAP, EMPTY_MAP])  # somebody else's, for later use
+    rows["Port"][0][3] = EMPTY_SET
+    found = switch(rows, complete=True)
+    queues = " ".join(uuid(100 + number)[1] for number in range(3))
+    (line,) = [line for change in restoring_all([found, found]) for line in script_lines(change)]
+    words = f"destroy QoS {uuid(31)[1]} -- --if-exists destroy Queue {queues}"
+    assert line == f"ovs-vsctl --db=unix:/run/db.sock {words}"
 
 
 def test_what_was_noted_is_restored_and_the_note_removed() -> None:
