@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.preparation.changes import QueueCompletion, RunProgram, script_lines
+from kuijia_app.preparation.changes import QueueCompletion, RunProgram, SendBuffers, script_lines
 from kuijia_app.preparation.examination import (
     FAIL_MODE_NOTE,
     MTU_NOTE,
     QOS_NOTE,
+    SEND_BUFFER_NOTE,
     Reached,
     Wanted,
     examine,
@@ -389,6 +390,13 @@ def test_queues_that_were_prepared_for_a_port_that_is_gone_are_removed_once() ->
     (line,) = [line for change in restoring_all([found, found]) for line in script_lines(change)]
     words = f"destroy QoS {uuid(31)[1]} -- --if-exists destroy Queue {queues}"
     assert line == f"ovs-vsctl --db=unix:/run/db.sock {words}"
+
+
+def test_the_note_on_a_send_buffer_stays_until_it_is_restored_on_the_machine_itself() -> None:
+    rows = database(prepared=True)
+    rows["Bridge"][0][7] = as_map({SEND_BUFFER_NOTE: "212992"})
+    assert list(restoring(switch(rows, complete=True, is_local=False))) == []
+    assert SendBuffers("/run", "br0", 1, 212_992) in list(restoring(switch(rows, complete=True)))
 
 
 def test_what_was_noted_is_restored_and_the_note_removed() -> None:
