@@ -501,9 +501,7 @@ def _restoring_frames(switch: Reached, port: PortFacts) -> Iterator[Change]:
 
 def _restoring_send_buffer(switch: Reached, bridge: BridgeFacts) -> Iterator[Change]:
     before = bridge.notes.get(SEND_BUFFER_NOTE)
-    if (
-        before is None or switch.devices is None
-    ):  # from another machine nothing can be restored: the note is still needed
+    if before is None or switch.devices is None:  # restored on the machine itself, by this note
         return
     if switch.send_buffer is not None and bridge.ports:
         size = int(before) if before.isdecimal() else None
