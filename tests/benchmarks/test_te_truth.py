@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.sr_wan import ShortestPaths
 
 from benchmarks.registry import BenchmarkSetting
 from benchmarks.sr_wan import ShortestPaths, drawn_pairs, read_network, utilisation_of_greatest
