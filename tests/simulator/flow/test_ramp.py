@@ -73,6 +73,14 @@ def test_a_flow_that_was_silent_backs_off_or_after_the_timeout_begins_again(
     assert allowances(climb, healed) == [next_step]
 
 
+def test_a_flow_of_less_than_a_megabit_resumes_too() -> None:
+    before, cut, healed = stage(0, 10, 0.5), stage(1, 0, 0.5), stage(1.15, 10, 0.5)
+    climb = Climb(RAMP, before)
+    climb.enter(cut, numbers(0))
+    climb.enter(healed, numbers(0.5))
+    assert allowances(climb, healed) == [0.25]
+
+
 def test_a_flow_that_stands_for_several_climbs_as_several() -> None:
     before, after = stage(0, 10, 0, weight=3), stage(1, 100, 50, weight=3)
     climb = Climb(RAMP, before)
