@@ -260,6 +260,26 @@ def test_shares_of_the_optimum_are_compared_by_their_means(tmp_path: Path) -> No
     assert of_ncflow["goals"] == [{"goal": "a mean at most 0.01 below the published one", "met": True}]
 
 
+def test_weights_without_matrices_that_fit_are_judged_by_themselves(tmp_path: Path) -> None:
+    ends = [(a, b) for a in (1, 2, 3) for b in (1, 2, 3) if a != b]
+    folder = "teavar/code/data/Ring"
+    written(tmp_path, f"{folder}/topology.txt", "a b c p\n" + "".join(f"{a} {b} 10 .01\n" for a, b in ends))
+    written(tmp_path, f"{folder}/demand.txt", " ".join("1" * 16) + "\n")
+    for name, around in (("SMORE", 1), ("SMORE_ED", 0)):
+        ways = [
+            f"h{a} -> h{b} :\n[(h{a},s{a}), (s{a},s{b}), (s{b},h{b})] @ {1 - around}\n"
+            f"[(h{a},s{a}), (s{a},s{6 - a - b}), (s{6 - a - b},s{b}), (s{b},h{b})] @ {around}\n\n"
+            for a, b in ends
+        ]
+        written(tmp_path, f"{folder}/paths/{name}", "".join(ways))
+    written(tmp_path, f"{folder}/paths/SMORE_2", "h0 -> h1 :\n[(h0,s0), (s0,s9), (s9,h1)] @ 1\n")
+    said = io.StringIO()
+    comparisons(tmp_path, said, source="TEAVAR")
+    verdicts = [line for line in said.getvalue().splitlines() if "optimal for no demands above zero" in line]
+    assert [line.partition(":")[0].rpartition("/")[2] for line in verdicts] == ["SMORE"]
+    assert "SMORE_2" in said.getvalue()
+
+
 def test_demands_of_repetita_load_the_busiest_link_to_nine_tenths(tmp_path: Path) -> None:
     edges = [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)]
     lines = [f"edge_{number} {a} {b} 1 1000 5" for number, (a, b) in enumerate(edges)]
