@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.published_rows import PublishedRow, first_rows, least_of_any_paths
+from benchmarks.registry import BenchmarkSetting
+from kuijia_base.errors import InputError
+from kuijia_base.text import unheard
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
 from te_solver.programs.incidence import Vector
@@ -27,6 +36,22 @@ _ACTIVE = 0.2
 _SAME = 1e-6
 _OPTIMAL = 1e-9
 """Relative differences: of utilisations that count as equal, and from the greatest sum of demands."""
+
+CLONE = "TE_SR_WAN_simulation"
+"""Name of the authors' clone in the folder of references."""
+
+_DEMANDS = {
+    "germany50": "directed-germany50-DFN-*",
+    "geant": "directed-geant-uhlig-*",
+    "abilene": "directed-abilene-zhang-*",
+}
+"""Folders of SNDlib's measured demands."""
+
+_DRAWN: dict[str, Weights] = {
+    "results_all_topologies.json": "inverse_capacity",
+    "results_all_algorithms.json": "uniform_weights",
+}
+"""Tables with demands drawn by seeds, and the weights of links whose rows they alone have."""
 
 OPEN = float("nan")
 """Utilisation that depends on which of several greatest sets of demands was taken."""
@@ -164,3 +189,67 @@ class _Greatest:
         of_link: Vector = self._loads[[link]].toarray().reshape(-1)
         self._program.price(self._demands, -of_link)
         return -self._program.solve().objective
+
+
+def measured_rows(reference: Path, setting: BenchmarkSetting) -> Iterator[PublishedRow]:
+    """Yield the rows of SNDlib's measured demands over shortest paths by inverse capacity, as multiples of the optimum.
+
+    Which file a row has depends on the order of a folder on the authors' machine: the file with the nearest value is
+    taken.
+    """
+    root = reference / CLONE
+    rows = json.loads((root / "results_paper" / "results_real_demands.json").read_text(encoding="utf-8"))
+    for network, folder in _DEMANDS.items():
+        topology = load_topology(root / "data" / "topologies" / "sndlib" / f"{network}.xml", note=unheard)
+        files = sorted((root / "data" / "demands" / "sndlib").glob(f"{folder}/*.xml"))
+        of_network = [
+            each for each in rows if (each["topology_name"], each["algorithm"]) == (network, "inverse_capacity")
+        ]
+        found: list[float] = []
+        for each in first_rows(of_network, setting):
+            compute = partial(_nearest_of_files, found, topology, files, each["objective"], setting)
+            yield PublishedRow(network, f"sample {each['sample_idx']}", each["objective"], compute)
+
+
+def _nearest_of_files(
+    found: list[float], topology: Topology, files: list[Path], published: float, setting: BenchmarkSetting
+) -> float:
+    """Return the value nearest to the published one; `found` keeps the values of all files."""
+    if not found:
+        paths = ShortestPaths(topology)
+        for file in files:
+            try:
+                demands = load_demands(file, topology)
+            except InputError as error:  # nothing was measured for a quarter of an hour
+                setting.progress.say(f"left out: {error}")
+                continue
+            found.append(paths.utilisation(demands) / least_of_any_paths(topology, demands))
+    return min(found, key=lambda value: abs(value - published))
+
+
+def drawn_rows(reference: Path, setting: BenchmarkSetting) -> Iterator[PublishedRow]:
+    """Yield the rows of demands that fill a network, drawn by seeds, over shortest paths by two kinds of weights."""
+    root = reference / CLONE
+    folders = root / "data" / "topologies" / "sndlib", root / "data" / "topologies" / "topology_zoo", setting.networks
+    of_folders = [file for folder in folders if folder is not None for file in folder.glob("*")]
+    files = {file.stem.lower(): file for file in of_folders if file.suffix in {".xml", ".graphml"}}
+    by_network: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for table, algorithm in _DRAWN.items():
+        for each in json.loads((root / "results_paper" / table).read_text(encoding="utf-8")):
+            if each["algorithm"] == algorithm:
+                by_network[each["topology_name"]].append(each)
+    for name, rows in sorted(by_network.items(), key=lambda item: (item[1][0]["#nodes"], item[0])):
+        file = files.get({"di": "di-yuan"}.get(name, name))
+        nodes = rows[0]["#nodes"]
+        if file is None or nodes > (setting.nodes or nodes):
+            setting.progress.say(f"left out: {name}, {'which is not there' if file is None else f'of {nodes} nodes'}")
+            continue
+        topology = read_network(file)
+        for each in first_rows(rows, setting):
+            compute = partial(_drawn_value, topology, each["algorithm"], each["sample_idx"], each["objective"])
+            yield PublishedRow(name, f"{each['algorithm']} sample {each['sample_idx']}", each["objective"], compute)
+
+
+def _drawn_value(topology: Topology, weights: Weights, sample: int, published: float) -> float:
+    pairs = drawn_pairs(len(topology.nodes), sample)
+    return utilisation_of_greatest(topology, pairs, ShortestPaths(topology, weights).loads(pairs), published)

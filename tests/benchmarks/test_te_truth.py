@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.registry import BenchmarkSetting
-from benchmarks.sr_wan import ShortestPaths, drawn_pairs, read_network, utilisation_of_greatest
-from benchmarks.te_truth import (
+from benchmarks.published_rows import (
     concurrency,
     least_of_any_paths,
     least_of_tunnels,
     most_total_flow,
     optimal_for_some_demands,
-    te_truth,
 )
+from benchmarks.registry import BenchmarkSetting
+from benchmarks.sr_wan import ShortestPaths, drawn_pairs, read_network, utilisation_of_greatest
+from benchmarks.te_truth import te_truth
 from kuijia_base.errors import InputError
 from kuijia_base.progress import Progress
 from te_solver.model.demands import Demand
@@ -51,7 +51,7 @@ def test_concurrency_is_at_most_one_whether_demands_fit_simply_or_by_a_program_a
     assert concurrency(incidence, capacity, np.array([30.0, 8.0])) == pytest.approx(1 / 1.9)
     # b-d carries 4 and at most 6 of the other 15: less than the half, and not all.
     assert concurrency(incidence, capacity, np.array([15.0, 4.0])) == 1
-    monkeypatch.delattr("benchmarks.te_truth.least_utilisation")
+    monkeypatch.delattr("benchmarks.published_rows.least_utilisation")
     assert concurrency(incidence, capacity, np.array([4.0, 8.0])) == 1
     # c-d has room for one pair, b-d for the other one.
     shortest = Incidence.of(SQUARE, [TUNNELS[0], [("c", "d")]])
@@ -220,7 +220,7 @@ def test_a_resumed_run_finds_no_paths_again(tmp_path: Path, monkeypatch: pytest.
     ring(tmp_path)
     kept = tmp_path / "rows"
     [first] = comparisons(tmp_path, io.StringIO(), kept=kept, source="total flow")
-    monkeypatch.delattr("benchmarks.te_truth.PathFinder")
+    monkeypatch.delattr("benchmarks.zoo_rows.PathFinder")
     [again] = comparisons(tmp_path, io.StringIO(), kept=kept, source="total flow")
     assert again == first
     with pytest.raises(NameError):

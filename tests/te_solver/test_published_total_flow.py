@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.te_truth import most_total_flow
+from benchmarks.published_rows import most_total_flow
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.ncflow_demands import parsed_model
 from te_solver.model.topology import Topology
