@@ -62,7 +62,7 @@ def complete(name: str, comparisons: Iterator[Comparison]) -> list[Comparison]:
 HEDERA = {"hedera-estimate", "hedera-anneal", "hedera-round", "hedera-8192"}
 
 
-@pytest.mark.parametrize(("name", "problem"), [("learned-hosts", "24 hosts"), ("host-storms", "10,000 a second")])
+@pytest.mark.parametrize(("name", "problem"), [("learned-hosts", "24 hosts"), ("host-storms", "500 a second")])
 def test_learned_hosts_and_storms(
     name: str, problem: str, setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +72,9 @@ def test_learned_hosts_and_storms(
         "_LOOKS": 1,
         "_CUTS": 2,
         "_SPENT": 0.1,
+        "_STORM": 500.0,
         "_STORMS": ("ARP", "advertisements"),
+        "_WITHIN": 20.0,
     }
     for constant, value in small.items():
         monkeypatch.setattr(learned_hosts, constant, value)

@@ -30,7 +30,10 @@ from kuijia_base.errors import KuijiaError
 from tests.mutants.live_code import replace_code
 from tests.mutants.room import ROOT, Verdict
 
-_OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not ovs and not emulation and not kernel")
+_OPTIONS = (
+    *("-q", "-x", "-p", "no:cacheprovider", "-m", "not ovs and not emulation and not kernel"),
+    *("-p", "no:unraisableexception"),  # what a fork meets, such as a lock that is gone, is no failure of a test
+)
 _START_SECONDS = 10.0
 """Seconds of a processor that imports and the collection of tests may take."""
 
