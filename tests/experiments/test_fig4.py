@@ -105,7 +105,8 @@ def test_the_figure_is_written_with_what_was_published(tmp_path: Path, capsys: p
     data = json.loads((tmp_path / "fig4.json").read_text())
     assert [len(curve) for curve in data["loss"].values()] == [2, 2]
     assert (data["seed"], data["capacity"]) == (1, 20.0)
-    assert {"kuijia", "commit", "kernel", "python", "packages", "settings"} == data["manifest"].keys()
+    system, run = {"kuijia", "commit", "kernel", "python", "packages", "machine"}, {"command", "options", "seeds"}
+    assert system | run | {"started", "duration", "settings"} == data["manifest"].keys()
     told = capsys.readouterr().out
     assert "highly comparable" in told
     assert "1 Gbit/s is assumed, here 20 Mbit/s with demands in proportion" in told
