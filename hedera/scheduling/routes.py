@@ -83,6 +83,8 @@ class Links:
 
     def _avoidable(self, failed: frozenset[Cable]) -> frozenset[Cable]:
         """Return the lossy cables without those that join switches with hosts: nothing is lost by using them."""
+        if not self._lossy:
+            return frozenset()
         suspects = [cables - failed for cables in self._lossy]
         graph: nx.Graph[str] = nx.Graph(self._wiring.topology.edges)
         graph.remove_edges_from(_ends(failed))
