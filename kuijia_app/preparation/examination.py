@@ -84,7 +84,7 @@ class Reached:
         bridge: None if the database has none with the datapath id, or several.
         qos_rows: all rows of queues in the database.
         unused_qos: those that no port has.
-        others: bridges of the database, for messages: those with the datapath id if there are several.
+        bridges: all of the database with their datapath ids, for messages.
         devices: network devices; None if the switch is on another machine.
         directory: of the daemon's sockets on this machine.
         send_buffer: bytes of the daemon's send buffer, None if it is unknown or there is none.
@@ -97,7 +97,7 @@ class Reached:
     vsctl: Words
     bridge: BridgeFacts | None
     qos_rows: frozenset[str]
-    others: tuple[str, ...] = ()
+    bridges: tuple[str, ...] = ()
     devices: Mapping[str, DeviceFacts] | None = None
     directory: str = ""
     send_buffer: int | None = None
@@ -133,12 +133,12 @@ class Lack:
 
 def reached(needs: SwitchNeeds, database: DatabaseFacts, address: str, vsctl: Words) -> Reached:
     """Return a switch as its database has it."""
-    listed = sorted(database.bridges, key=lambda bridge: (bridge.datapath_id, bridge.name))
-    its = [bridge for bridge in listed if bridge.datapath_id == needs.datapath_id]
-    others = tuple(f"{each.name} ({datapath_text(each.datapath_id)})" for each in (its if len(its) > 1 else listed))
+    ordered = sorted(database.bridges, key=lambda bridge: (bridge.datapath_id, bridge.name))
+    its = [bridge for bridge in ordered if bridge.datapath_id == needs.datapath_id]
     bridge = its[0] if len(its) == 1 else None
+    named = tuple(f"{each.name} ({datapath_text(each.datapath_id)})" for each in ordered)
     limit, unused = database.vlan_limit, database.unused_qos
-    return Reached(needs, address, vsctl, bridge, database.qos_rows, others, vlan_limit=limit, unused_qos=unused)
+    return Reached(needs, address, vsctl, bridge, database.qos_rows, named, vlan_limit=limit, unused_qos=unused)
 
 
 def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
@@ -167,10 +167,10 @@ def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
 def missing_bridge(switch: Reached) -> Lack:
     """Return the item that a switch's database has no bridge for it, or several."""
     number = datapath_text(switch.needs.datapath_id)
-    if sum(f"({number})" in other for other in switch.others) > 1:
-        text = f"several bridges have datapath id {number} at {switch.address}: {_listed(switch.others)}"
+    if its := [bridge for bridge in switch.bridges if bridge.endswith(f"({number})")]:
+        text = f"several bridges have datapath id {number} at {switch.address}: {_listed(its)}"
         return Lack(switch.needs.switch, "", text, "set other-config:datapath-id of all but one to others")
-    text = f"no bridge has datapath id {number} at {switch.address}, there is {_listed(switch.others)}"
+    text = f"no bridge has datapath id {number} at {switch.address}, there is {_listed(switch.bridges)}"
     return Lack(switch.needs.switch, "", text, "correct the wiring file, or set other-config:datapath-id of the bridge")
 
 
