@@ -20,8 +20,7 @@ from kuijia_app.control.switches import ControlledSwitches, Runtime
 from kuijia_app.framework import event_log
 from kuijia_app.framework.addresses import peer_addresses
 from kuijia_app.framework.certificate_expiry import ExpiryWatch
-from kuijia_app.framework.freed_memory import give_back_freed_memory
-from kuijia_app.framework.guarded_app import GuardedApp
+from kuijia_app.framework.guarded_app import GuardedApp, give_back_freed_memory
 from kuijia_app.framework.handover_request import ANSWER_SECONDS, REQUEST, answer_to_request
 from kuijia_app.framework.metrics.address import EXPECTED, parse_page_address
 from kuijia_app.framework.metrics.server import MetricsServer

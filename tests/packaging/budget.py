@@ -6,7 +6,7 @@ ROOMS = {
     "kuijia_base": (4_010, 32),  # results say what made them
     "te_solver": (13_195, 112),  # scenarios that lose a pair everything stay out of programs
     "simulator": (23_850, 215),  # the report of a what-if opens with who loses what
-    "kuijia_app": (29_200, 164),  # records of known hosts, fair shares of packets for the controller
+    "kuijia_app": (29_200, 163),  # records of known hosts, fair shares of packets for the controller
     "hedera": (4_535, 39),  # routes around switches at which others' entries take packets
     "testbed": (22_152, 146),
     "experiments": (20_885, 90),  # a profile of Hermes as its public program

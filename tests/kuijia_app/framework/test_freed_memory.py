@@ -10,7 +10,7 @@ import pytest
 LEFT = """
 import re, sys, threading
 from pathlib import Path
-from kuijia_app.framework.freed_memory import give_back_freed_memory
+from kuijia_app.framework.guarded_app import give_back_freed_memory
 
 def resident():
     return int(re.search(r"Rss: +(\\d+)", Path("/proc/self/smaps_rollup").read_text())[1])
