@@ -317,7 +317,7 @@ def run_visibility(execution: Execution) -> Outcome:
 
 
 def _visibility(name: str, found: Mapping[str, GridRuns], column_of: Mapping[str, str]) -> Exhibit:
-    """Return the exhibit, each workload beside the published column of this one."""
+    """Return the exhibit; `column_of` names the published column with which each workload is compared."""
     theirs = PUBLISHED["table2"]
     lines = []
     for scheme in SEEN_UNDER:

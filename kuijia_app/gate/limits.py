@@ -40,7 +40,7 @@ class Limits:
         packet_cost: see above; reading and dropping one takes a twentieth of the time of others.
         unknown_frames_rate: the same for an unknown switch.
         packets_rate: packets for the controller that are passed on for one switch and cookie; more are dropped.
-        packets_burst: such packets at once; those of one port, half of them, make a cut wait by 50 ms.
+        packets_burst: such packets at once; a cut waits while they are handled, so that there may not be many.
         port_packets: share of both for the packets of one port, so that a storm there leaves room for other ports.
         turn_frames: messages or parts handled for one switch in one turn.
         turn_frame_time: time for one switch in one turn.

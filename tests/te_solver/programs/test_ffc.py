@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from itertools import chain, combinations, pairwise
 from pathlib import Path
 
@@ -42,13 +43,18 @@ def allocate(case: Case, protect: int, formulation: Formulation = "smaller", *, 
 
 def reference(case: Case, protect: int) -> float:
     """Return the greatest surviving sum, with a row for every set of failed edges of the network and every pair."""
+    return most_that_survives(case, case.failures(protect))
+
+
+def most_that_survives(case: Case, failures: Collection[Sequence[tuple[str, str]]]) -> float:
+    """Return the same for these failures of edges."""
     paths, pairs = len(case.paths), len(case.demands)
     rows = Rows(paths + pairs)
     within_capacities(case, rows)
     granted = np.eye(pairs)
     for pair, demand in enumerate(case.demands):
         rows.at_most([*[0.0] * paths, *granted[pair]], demand.rate)
-        for failed in case.failures(protect):
+        for failed in failures:
             left = np.array(case.alive(failed)) * case.owned(pair)
             rows.at_least([*left, *-granted[pair]], 0.0)
     return rows.maximum([*[0.0] * paths, *[1.0] * pairs])
@@ -186,17 +192,9 @@ def test_as_much_survives_shared_risks_as_rows_for_all_of_them_say(
     file = tmp_path_factory.mktemp("risks") / "risks.csv"
     lines = [f"{number},{a},{b}" for number, duct in enumerate(ducts) for a, b in duct]
     file.write_text("\n".join(["failure,a,b", *lines, ""]))
-    paths, pairs = len(case.paths), len(case.demands)
-    rows = Rows(paths + pairs)
-    within_capacities(case, rows)
-    granted = np.eye(pairs)
-    for pair, demand in enumerate(case.demands):
-        rows.at_most([*[0.0] * paths, *granted[pair]], demand.rate)
-        for (edge,) in case.failures(1):
-            for together in combinations(ducts, min(shared, len(ducts))):
-                left = np.array(case.alive([edge, *chain.from_iterable(together)])) * case.owned(pair)
-                rows.at_least([*left, *-granted[pair]], 0.0)
-    expected = rows.maximum([*[0.0] * paths, *[1.0] * pairs])
+    together = list(combinations(ducts, min(shared, len(ducts))))
+    failures = [[edge, *chain.from_iterable(risks)] for (edge,) in case.failures(1) for risks in together]
+    expected = most_that_survives(case, failures)
     assert of_settings(case, risks=str(file), shared=shared).granted.sum() == pytest.approx(
         expected, rel=1e-6, abs=1e-6
     )

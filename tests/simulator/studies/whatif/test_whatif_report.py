@@ -113,8 +113,8 @@ def test_the_page_opens_with_who_loses_what() -> None:
     assert answer(study().numbers) == (
         "If a<b>-m0$ fails, victims lose 70.00% and nobody else anything under kuijia and rescaling."
     )
-    beside = study((Failure("spur", ((ENDS[1], "alone"),)),))
-    assert answer(beside.numbers) == "No failure costs anything, under any scheme."
+    harmless = study((Failure("spur", ((ENDS[1], "alone"),)),))
+    assert answer(harmless.numbers) == "No failure costs anything, under any scheme."
 
 
 def test_the_page_has_a_dark_look_and_tables_that_sort(text: str) -> None:
