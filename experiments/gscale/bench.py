@@ -243,7 +243,7 @@ class Bench:
             TestbedError: something failed.
         """
         lab, settings, began = self._lab, self._settings, time.time()
-        wanted = aggregates_of(lab.plan, case.link)
+        wanted = aggregates_of(lab.plan, case.link, case.scheme, settings.slots)
         cut = LinkCut(case.link)
         timing = phases_of(case.protocol, quick=settings.quick)
         self._show("checking whether the machine is busy")

@@ -32,6 +32,7 @@ from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
 from kuijia_base.sweep.workers import Workers
 from te_solver.model.plan import Plan
+from te_solver.schemes.all_schemes import failure_scheme
 from testbed.machine.processes import preferred_session
 
 LOG_NAME = "campaign.json"
@@ -332,6 +333,9 @@ def measure(
     if settings.backend in _WITHOUT_ENTRIES and means.private_entries:
         problem = _WITHOUT_ENTRIES[settings.backend]
         raise InputError("option", "--private-entries", problem, "--backend emulation or boxes")
+    if means.private_entries and any(failure_scheme(case.scheme).renormalises for case in cases):
+        problem = "flows with entries of their own have no ranges of hash values that could grow"
+        raise InputError("option", "--private-entries", problem, "schemes without rescaling-renormalised")
     if settings.backend == "packet":
         return _simulate_cases(cases, PacketModel(settings, means.conditions), means.workers, output, progress)
     if settings.backend == "flow":

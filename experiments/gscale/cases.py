@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
-from experiments.measuring.failure_run import Phases, WantedFlow
+from experiments.measuring.failure_run import Phases, SlotMoves, WantedFlow, slot_moves
 from experiments.results.result import Protocol, Result, Role
 from kuijia_app.tables.queue_layouts import PLAIN
+from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
 from kuijia_base.errors import InputError
 from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.schemes.all_schemes import failure_scheme
+from te_solver.schemes.shipped.kuijia import KUIJIA
 
 EXPERIMENT = "gscale"
 """Name of the experiment in results, whichever of its figures they were measured for."""
@@ -173,39 +176,55 @@ MIN_SHARE = 0.02
 """Least share of its pair's traffic that an aggregate must have; a smaller one may get none of 64 hash slots."""
 
 
-def aggregates_of(plan: Plan, link: tuple[str, str]) -> tuple[WantedFlow, ...]:
+def aggregates_of(
+    plan: Plan, link: tuple[str, str], scheme: str = KUIJIA.name, slot_count: int = DEFAULT_SLOT_COUNT
+) -> tuple[WantedFlow, ...]:
     """Return the flows of every pair: on tunnel i one aggregate for each other tunnel j, named `SOURCE-TARGET/i-j`.
 
     Aggregate i-j offers rate_i w_j / sum of w_k over all k but i: of 300 Mbit/s with weights .5, .3 and .2, the two on
     the first tunnel offer 90 and 60 Mbit/s (section 5.1). Where all w_j are zero the shares are equal. An aggregate of
     less than `MIN_SHARE` of its pair joins its largest sibling; a tunnel with less than that in total sends nothing.
-    With
-    two classes of traffic, names end in `/high` and `/low`.
+    With two classes of traffic, names end in `/high` and `/low`.
 
     Args:
         plan: rates and weights of the tunnels.
         link: link that will fail. The `backup` of its victims is j or, if j fails too, the alive tunnel of greatest
             weight, as at the ingress; the `backup` of other aggregates is their own tunnel.
+        scheme: under one that renormalises, aggregate i-j of a pair that loses a tunnel has the slots that are i's
+            before and j's afterwards; its `backup` is j, also where i is alive.
+        slot_count: hash slots of a pair.
 
     Raises:
         ValueError: the link takes all tunnels of a pair.
     """
     suffixes = ("/high", "/low") if any(pair.priority for pair in plan.pairs) else ("",)
-    return tuple(flow for pair in plan.pairs for flow in _of_pair(pair, link, suffixes[pair.priority]))
+    slots_grow = failure_scheme(scheme).renormalises
+    flows: list[WantedFlow] = []
+    for pair in plan.pairs:
+        moves = slot_moves(pair, link, slot_count) if slots_grow else None
+        flows += _of_pair(pair, link, suffixes[pair.priority], moves)
+    return tuple(flows)
 
 
-def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str) -> list[WantedFlow]:
+def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str, moves: SlotMoves | None) -> list[WantedFlow]:
     flows = []
     for number, tunnel in enumerate(pair.tunnels, start=1):
-        for other, share in _shares(pair, tunnel).items():
+        for other, share in (_promised(pair, tunnel) if moves is None else _moved(moves, tunnel)).items():
             name = f"{pair.source}-{pair.target}/{number}-{pair.tunnels.index(other) + 1}{suffix}"
-            backup = _survivor(pair, other, link) if tunnel.crosses(*link) else tunnel
+            survivor = _survivor(pair, other, link) if tunnel.crosses(*link) else tunnel
+            backup = survivor if moves is None else other
             offered = share * pair.allocated
             flows.append(WantedFlow(name, offered, pair.source, pair.target, tunnel, backup, pair.priority))
     return flows
 
 
-def _shares(pair: PairPlan, tunnel: Tunnel) -> dict[Tunnel, float]:
+def _moved(moves: SlotMoves, tunnel: Tunnel) -> dict[Tunnel, float]:
+    """Return the share of the pair's traffic that is on `tunnel` and moves to each tunnel, or stays."""
+    owned = {after: count for (before, after), count in moves.items() if before == tunnel}
+    return {after: tunnel.weight * count / sum(owned.values()) for after, count in owned.items()}
+
+
+def _promised(pair: PairPlan, tunnel: Tunnel) -> dict[Tunnel, float]:
     """Return the share of the pair's traffic that is on `tunnel` and promised to each other tunnel."""
     others = [other for other in pair.tunnels if other != tunnel]
     weights = [other.weight for other in others]

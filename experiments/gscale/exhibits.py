@@ -14,7 +14,18 @@ from statistics import fmean
 import numpy as np
 
 from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
-from experiments.gscale.cases import AXIS, CURVES, HIGH, LOW, UNNAMED, Traffic, aggregates_of, case_of, stored_case
+from experiments.gscale.cases import (
+    AXIS,
+    CURVES,
+    HIGH,
+    LOW,
+    UNNAMED,
+    Case,
+    Traffic,
+    aggregates_of,
+    case_of,
+    stored_case,
+)
 from experiments.gscale.plans import plan_of, reading_of
 from experiments.gscale.table4 import DEFINITIONS, TOLERANCES, definitions_table, roles_table, table_4, victims_table
 from experiments.measuring.failure_run import WantedFlow
@@ -23,6 +34,8 @@ from experiments.results.published import published_curves
 from experiments.results.result import Check, FlowResult, Result, Role
 from experiments.results.score import limit, order
 from experiments.results.stored_files import StoredFile, StoredResult, refuse_flows, refuse_mixtures, stored_results
+from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from te_solver.schemes.shipped.rescaling import RESCALING
 
 TCP_LOSS, UDP_LOSS = "throughput loss (%)", "packet loss (%)"
 
@@ -35,13 +48,17 @@ _FLOW_MEANS_AGREE = 1.0
 
 @dataclass(frozen=True)
 class LossLine:
-    """Flows of a line: a role under a scheme, with one kind of traffic, of one class."""
+    """Flows of a line: a role under a scheme, with one kind of traffic, of one class.
+
+    `curve` is the published one to compare with, if not that of the same label.
+    """
 
     label: str
     traffic: Traffic
     role: Role
     scheme: str
     priority: int = HIGH
+    curve: str = ""
 
     def members(self, result: Result) -> list[FlowResult]:
         return [flow for flow in result.flows if (flow.role, flow.priority) == (self.role, self.priority)]
@@ -80,13 +97,13 @@ class LossFigure:
         published = None if self.said else published_curves(self.name)
         lines: list[Line] = []
         couples: list[tuple[Point, Point]] = []
-        for each in self.lines:
+        for each in (*self.lines, *self._further_lines(results)):
             runs = [run for run in results if (case_of(run).traffic, run.scheme) == (each.traffic, each.scheme)]
             points = []
             for demand in sorted({case_of(run).demand for run in runs}):
                 at_demand = [run for run in runs if case_of(run).demand == demand]
                 found = [each.members(run) for run in at_demand]
-                drawn = published.at(each.label, demand) if published else None
+                drawn = published.at(each.curve or each.label, demand) if published else None
                 points.append(Point.of(demand, map(each.loss, at_demand), drawn))
                 joint, own = (
                     Point.of(demand, [_per_cent(lost(flows)) for flows in found]) for lost in (role_loss, mean_loss)
@@ -105,6 +122,13 @@ class LossFigure:
             remarks=(_sum_or_mean(couples, of_flows=_of_flows(results[0])), *self.remarks),
         )
         return replace(figure, checks=tuple(self.checks(figure)))
+
+    def _further_lines(self, results: Sequence[Result]) -> Iterator[LossLine]:
+        """Yield lines of measured schemes that the paper's figure does not have, each beside published rescaling."""
+        for scheme in sorted({run.scheme for run in results} - set(PAPERS_SCHEMES)):
+            for line in self.lines:
+                if line.label == RESCALING.name:
+                    yield replace(line, label=scheme, scheme=scheme, curve=line.label)
 
 
 def role_loss(flows: Sequence[FlowResult]) -> float | None:
@@ -279,7 +303,7 @@ def figure_16(results: Sequence[Result]) -> Exhibit:
         if (case.demand, case.link, case.repetition) == (shown.demand, shown.link, shown.repetition)
     }
     first = by_scheme[shown.scheme]
-    flows = {flow.name: flow for flow in aggregates_of(plan_of(shown, first.capacity, first.seed), shown.link)}
+    flows = {flow.name: flow for flow in _wanted(shown, first)}
     hop = _busiest(flows)
     lines = []
     for label, part in _PARTS.items():
@@ -507,6 +531,14 @@ def _gap(whose: LossLine, measured: Result, modelled: Result) -> float | None:
     return None if seen is None or said is None else seen - said
 
 
+def _wanted(case: Case, result: Result) -> tuple[WantedFlow, ...]:
+    """Return the flows of a stored run."""
+    plan = plan_of(case, result.capacity, result.seed)
+    settings = result.manifest.get("settings")
+    slots = settings.get("slots") if isinstance(settings, dict) else None
+    return aggregates_of(plan, case.link, case.scheme, slots if slots in SLOT_COUNTS else DEFAULT_SLOT_COUNT)
+
+
 def exhibits_of_files(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     """Return the exhibits of each backend, and their agreement with the emulation's where a folder has it.
 
@@ -529,5 +561,4 @@ def _refuse_strange(stored: StoredResult) -> None:
     path, result = stored
     case = stored_case(result, path)
     if case.traffic == "priorities":  # only here are flows looked up by name
-        plan = plan_of(case, result.capacity, result.seed)
-        refuse_flows(path, result, [flow.name for flow in aggregates_of(plan, case.link)])
+        refuse_flows(path, result, [flow.name for flow in _wanted(case, result)])

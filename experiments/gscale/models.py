@@ -96,7 +96,7 @@ def compute(case: Case, settings: Settings) -> Result:
     """
     began = time.time()
     plan = plan_of(case, settings.capacity, settings.seed)
-    flows = aggregates_of(plan, case.link)
+    flows = aggregates_of(plan, case.link, case.scheme, settings.slots)
     role = roles_of(flows, case.link)
     capacity = [link.capacity for link in plan.topology.links]
     planned = offered(plan.topology, case.protocol, [flow.tunnel for flow in flows], flows, {})
@@ -201,7 +201,7 @@ def compute_packets(case: Case, plan: Plan, model: PacketModel) -> Result:
     began = time.time()
     settings, phases = model.settings, model.phases(case)
     tables = pipeline_options(OptionWords(scheme=case.scheme, slots=settings.slots, layout=LAYOUTS[case.traffic]))
-    wanted = aggregates_of(plan, case.link)
+    wanted = aggregates_of(plan, case.link, case.scheme, settings.slots)
     run = Failing(plan, tables, wanted, case.protocol, case.link, settings.seed)
     flows = simulate(run, model.conditions, phases)
     before, after = phases.windows

@@ -238,10 +238,21 @@ def _iperf_flow(flow: MeasuredFlow, sending: Sending) -> IperfFlow:
 def _observe(
     lab: Lab, flows: Sequence[MeasuredFlow], seconds: float, broken: Collection[int] = frozenset()
 ) -> dict[EgressFlowKey, IngressMark]:
-    """Return the labels of flows at their ingress, ignoring those of `broken` tunnels, which stay in use a little."""
+    """Return the labels of flows at their ingress, ignoring those of `broken` tunnels, which stay in use a little.
+
+    So do those of alive tunnels that flows leave after a failure, as ranges of hash values grow.
+    """
     sites = sorted({flow.wanted.source for flow in flows})
+    leaving = {
+        flow.key: flow.wanted.tunnel.path_id
+        for flow in flows
+        if broken and flow.wanted.tunnel != flow.wanted.backup and flow.wanted.tunnel.path_id not in broken
+    }
     with lab.network.observe(*sites) as observer:
-        return observer.watch([flow.key for flow in flows], seconds, broken)
+        marks = observer.watch([flow.key for flow in flows if flow.key not in leaving], seconds, broken)
+        for key, path_id in leaving.items():
+            marks |= observer.watch([key], seconds, {path_id, *broken})
+        return marks
 
 
 def _follow(run: IperfRun, until: float, phase: str, show: Show) -> None:

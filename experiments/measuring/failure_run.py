@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from experiments.results.result import Protocol, Role, Window
 from kuijia_app.tables.options import PipelineOptions
-from te_solver.model.plan import Plan, Tunnel
+from kuijia_app.tables.slots import cut_slots, grown_slots
+from te_solver.model.plan import PairPlan, Plan, Tunnel
 
 Path = tuple[str, ...]
 
@@ -27,7 +29,8 @@ def roles(
 ) -> dict[str, Role]:
     """Return the role of each flow, by its name, when the link between two nodes fails in both directions.
 
-    Links are directed: flows in opposite directions share none (Kuijia, section 5.2), unless `either_direction`.
+    Links are directed: flows in opposite directions share none (Kuijia, section 5.2), unless `either_direction`. Flows
+    that change tunnel although theirs is alive, as ranges of hash values grow, affect others as victims do.
     """
 
     def links_of(path: Path) -> set[tuple[str, str]]:
@@ -36,9 +39,10 @@ def roles(
 
     broken = {failed, failed[::-1]}
     victims = {name for name, paths in flows.items() if links_of(paths.before) & broken}
-    victim_links = {link for name in victims for link in links_of(flows[name].after)}
+    rerouted = {name for name, paths in flows.items() if paths.before != paths.after}
+    new_links = {link for name in rerouted for link in links_of(flows[name].after)}
     others = {name: links_of(paths.after) for name, paths in flows.items() if name not in victims}
-    direct = {name for name, links in others.items() if links & victim_links}
+    direct = {name for name, links in others.items() if links & new_links}
     direct_links = {link for name in direct for link in others[name]}
     found: dict[str, Role] = {}
     for name in flows:
@@ -62,7 +66,8 @@ END_SECONDS = 1.0
 class WantedFlow:
     """A flow between two sites: `tunnel` carries it, `backup` while the link in question is down.
 
-    `offered` is its limit in Mbit/s on the wire. Only a victim has two different tunnels.
+    `offered` is its limit in Mbit/s on the wire. Only a victim has two different tunnels, unless ranges of hash values
+    grow.
     """
 
     name: str
@@ -72,6 +77,21 @@ class WantedFlow:
     tunnel: Tunnel
     backup: Tunnel
     priority: int = 0
+
+
+SlotMoves = Counter[tuple[Tunnel, Tunnel]]
+"""Number of a pair's hash slots by the tunnels that own them before and after its ranges have grown."""
+
+
+def slot_moves(pair: PairPlan, link: tuple[str, str], slot_count: int) -> SlotMoves | None:
+    """Return how the failure of a link moves slots if alive tunnels' ranges grow; None if these do not grow."""
+    weights = [tunnel.weight for tunnel in pair.tunnels]
+    dead = {position for position, tunnel in enumerate(pair.tunnels) if tunnel.crosses(*link)}
+    grown = grown_slots(weights, dead, slot_count)
+    if not grown:
+        return None
+    before = [slot.primary for slot in cut_slots(weights, slot_count).slots]
+    return Counter((pair.tunnels[old], pair.tunnels[new]) for old, new in zip(before, grown, strict=True))
 
 
 @dataclass(frozen=True)

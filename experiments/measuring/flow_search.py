@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from experiments.measuring.failure_run import WantedFlow
+from experiments.measuring.failure_run import WantedFlow, slot_moves
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import TestbedError
+from te_solver.schemes.all_schemes import failure_scheme
 from testbed.lab.lab import Lab
 from testbed.traffic.hash_probe import (
     EgressFlowKey,
@@ -51,16 +52,24 @@ def find_flows(
         TestbedError: no candidate is hashed as wanted, or the ingress does not react to the link.
     """
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*link)}
-    candidates = _draw_candidates(lab, flows, random.Random(seed), protocol)
+    slots_grow = failure_scheme(lab.options.scheme).renormalises
+    candidates = _draw_candidates(lab, flows, link, random.Random(seed), protocol)
     before = _probe(lab, flows, candidates)
     candidates = _seen(candidates, before)
+    wishes = [TunnelFlowWish(flow.name, flow.tunnel.path_id, flow.backup.path_id) for flow in flows]
+
+    def is_settled(marks: Marks) -> bool:
+        if broken & {mark.label for mark in marks.values()}:
+            return False
+        # Ranges of hash values grow later, by the controller.
+        return not slots_grow or len(choose_flows(wishes, _seen(candidates, marks), before, marks)) == len(wishes)
+
     lab.fail(*link)
     try:
-        after = _probe_until(lab, flows, candidates, lambda marks: not broken & {mark.label for mark in marks.values()})
+        after = _probe_until(lab, flows, candidates, is_settled)
     finally:
         lab.heal(*link)
     candidates = _seen(candidates, after)
-    wishes = [TunnelFlowWish(flow.name, flow.tunnel.path_id, flow.backup.path_id) for flow in flows]
     chosen = choose_flows(wishes, candidates, before, after)
     missing = [flow.name for flow in flows if flow.name not in chosen]
     if missing:
@@ -71,14 +80,14 @@ def find_flows(
 
 
 def _draw_candidates(
-    lab: Lab, flows: Sequence[WantedFlow], chance: random.Random, protocol: Protocol
+    lab: Lab, flows: Sequence[WantedFlow], link: tuple[str, str], chance: random.Random, protocol: Protocol
 ) -> dict[str, list[EgressFlowKey]]:
     """Return enough candidates for each flow's share of the slots; no source port of a site is drawn twice."""
     sites = sorted({flow.source for flow in flows})
     ports = {site: iter(chance.sample(SOURCE_PORTS, len(SOURCE_PORTS))) for site in sites}
     found: dict[str, list[EgressFlowKey]] = {}
     for position, flow in enumerate(flows):
-        count = _candidates_needed(_slot_share(lab, flow))
+        count = _candidates_needed(_slot_share(lab, flow, link))
         addresses = [str(lab.network.host(flow.source).address)] * count
         if protocol == "udp":
             every_address = [str(each) for each in islice(lab.wiring.prefix(flow.source).hosts(), 1 << 16)]
@@ -90,22 +99,27 @@ def _draw_candidates(
     return found
 
 
-def _slot_share(lab: Lab, flow: WantedFlow) -> float:
+def _slot_share(lab: Lab, flow: WantedFlow, link: tuple[str, str]) -> float:
     """Return the share of the pair's hash slots that fit a flow: its tunnel first, then (unless it stays) its backup.
 
     Raises:
         TestbedError: no slot fits.
     """
     (pair,) = [pair for pair in lab.plan.pairs if flow.tunnel in pair.tunnels]
-    slots = cut_slots([tunnel.weight for tunnel in pair.tunnels], lab.options.slot_count).slots
-    primary, backup = pair.tunnels.index(flow.tunnel), pair.tunnels.index(flow.backup)
-    fitting = [slot for slot in slots if slot.primary == primary and backup in {primary, slot.backup}]
+    count = lab.options.slot_count
+    moves = slot_moves(pair, link, count) if failure_scheme(lab.options.scheme).renormalises else None
+    if moves is not None:
+        fitting = moves[flow.tunnel, flow.backup]
+    else:
+        slots = cut_slots([tunnel.weight for tunnel in pair.tunnels], count).slots
+        primary, backup = pair.tunnels.index(flow.tunnel), pair.tunnels.index(flow.backup)
+        fitting = sum(slot.primary == primary and backup in {primary, slot.backup} for slot in slots)
     if not fitting:
         raise TestbedError(
-            f"none of the {len(slots)} hash slots from {pair.source} to {pair.target} is that of flow {flow.name}:"
+            f"none of the {count} hash slots from {pair.source} to {pair.target} is that of flow {flow.name}:"
             " its tunnel's weight is too small"
         )
-    return len(fitting) / len(slots)
+    return fitting / count
 
 
 def _candidates_needed(share: float) -> int:

@@ -15,7 +15,7 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, TrafficClass
 from kuijia_app.tables.routes import RoutedPair
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, ToGroup
-from kuijia_app.tables.slots import cut_slots
+from kuijia_app.tables.slots import cut_slots, grown_slots
 from kuijia_app.tables.tagging import Tags, arriving_at
 from kuijia_app.tables.wiring import Entrance, Wiring
 from te_solver.schemes.failure_scheme import VICTIM
@@ -146,11 +146,10 @@ class Ingress:
         """
         routes, index, owners = direction.routes, self._class_index(direction), self._owners(direction)
         own = {primary: (primary, backup) for primary, backup in reversed(owners)}
-        alive = {at: routes[at].weight for at in own if routes[at].path_id not in dead}
-        total = sum(alive.values())
-        if len(alive) < len(own) and total > 0:
-            shares = [alive.get(at, 0.0) / total for at in range(len(routes))]
-            owners = [own[slot.primary] for slot in cut_slots(shares, self.options.slot_count).slots]
+        weights = [route.weight if at in own else 0.0 for at, route in enumerate(routes)]
+        dead_owners = {at for at in own if routes[at].path_id in dead}
+        if grown := grown_slots(weights, dead_owners, self.options.slot_count):
+            owners = [own[at] for at in grown]
         heads = [identifiers.failover_group(routes[primary].path_id, backup, index) for primary, backup in owners]
         for family in families_of(self.wiring.prefixes(direction.egress)):
             # The family is named here, as a switch that had to hash a packet under a label would find no addresses.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -60,6 +60,18 @@ def cut_slots(weights: Sequence[float], slot_count: int = DEFAULT_SLOT_COUNT) ->
         for backup, count in zip(backups, promised, strict=True):
             slots.extend([Slot(primary, backup)] * count)
     return SlotTable(tuple(weights), tuple(slots))
+
+
+def grown_slots(weights: Sequence[float], dead: Collection[int], slot_count: int) -> tuple[int, ...]:
+    """Return the tunnel of each slot after the ranges of alive tunnels have grown over all slots (Kuijia, section 4.1).
+
+    Empty if they do not grow: no tunnel is in `dead`, or the others have no weight.
+    """
+    alive = [0.0 if tunnel in dead else weight for tunnel, weight in enumerate(weights)]
+    total = sum(alive)
+    if not dead or total == 0:
+        return ()
+    return tuple(slot.primary for slot in cut_slots([weight / total for weight in alive], slot_count).slots)
 
 
 def _apportion(weights: Sequence[float], seats: int) -> list[int]:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from experiments.gscale.cases import aggregates_of
+from experiments.measuring.failure_run import roles_of
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
 
@@ -67,3 +68,35 @@ def test_victims_whose_promised_tunnel_fails_too_go_to_the_alive_one_of_greatest
 def test_a_pair_that_is_cut_off_is_refused() -> None:
     with pytest.raises(ValueError, match="a-x takes all tunnels from a to b"):
         aggregates_of(_plan((0.5, 0.3, 0.2), ("axb", "axyb", "axzb")), CUT)
+
+
+def test_ranges_that_grow_move_slots_of_alive_tunnels_too() -> None:
+    """Of 64 slots a, b and c own 32, 19 and 13; after a's failure b owns the first 38, c the rest (by hand)."""
+    flows = aggregates_of(_plan((0.5, 0.3, 0.2)), CUT, "rescaling-renormalised")
+    assert {flow.name: (round(flow.offered, 6), "".join(flow.backup.nodes)) for flow in flows} == {
+        "a-b/1-2": (150.0, "ayb"),
+        "a-b/2-2": (round(90 * 6 / 19, 6), "ayb"),
+        "a-b/2-3": (round(90 * 13 / 19, 6), "azb"),
+        "a-b/3-3": (60.0, "azb"),
+    }
+
+
+def test_ranges_do_not_grow_over_tunnels_without_weight() -> None:
+    plan = _plan((1.0, 0.0, 0.0))
+    assert aggregates_of(plan, CUT, "rescaling-renormalised") == aggregates_of(plan, CUT)
+
+
+def test_a_pair_that_loses_no_tunnel_is_the_same_under_both() -> None:
+    plan = _plan((0.5, 0.3, 0.2), ("ayzb", "ayb", "azb"))
+    assert aggregates_of(plan, CUT, "rescaling-renormalised") == aggregates_of(plan, CUT)
+
+
+def test_flows_that_change_tunnel_affect_others_as_victims_do() -> None:
+    """The paper's ranges: part of the second tunnel's flows move to the third, which no victim uses."""
+    flows = aggregates_of(_plan((0.2, 0.4, 0.4)), CUT, "rescaling-renormalised")
+    assert roles_of(flows, CUT) == {
+        "a-b/1-2": "victim",
+        "a-b/2-2": "direct",
+        "a-b/2-3": "direct",
+        "a-b/3-3": "direct",
+    }
