@@ -9,11 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from kuijia_app.framework import event_log
+from te_solver.formats.topology_file import load_topology
+from te_solver.networks import shipped_network
+from testbed.controllers.application_process import Framework
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import motivation_plan
+from tests.rehearsal.cuts import plan_of_all_pairs
 
 pytestmark = pytest.mark.emulation
 
@@ -90,6 +94,17 @@ def test_learned_hosts_are_nobody_elses_entries_and_are_delivered_to_past_a_cut(
     wait_until(lambda: " 1 received" in ping(lab, "s1", address(lab, "s4")), "it arrives over other links")
     lab.heal("s1", "s4")
     assert not [fault for fault in lab.status()["faults"] if re.search("foreign|tables", str(fault))]
+
+
+@pytest.mark.parametrize("framework", ["os-ken", "ryu"])
+def test_every_site_of_gscale_has_its_first_ping_answered_within_a_second(framework: Framework) -> None:
+    options = LabOptions(neighbours="learned", framework=framework)
+    with Lab(plan_of_all_pairs(load_topology(shipped_network("gscale")), 3), options, lambda _: None) as lab:
+        sites = lab.plan.topology.nodes
+        for site, other in zip(sites, sites[6:] + sites[:6], strict=True):
+            began = time.monotonic()
+            assert " 1 received" in ping(lab, site, address(lab, other)), site
+            assert time.monotonic() - began < 1.0, site
 
 
 @pytest.mark.beside
