@@ -141,8 +141,11 @@ class KuijiaController(SwitchApplication):
             if options.reoptimise and self._options.liveness is Liveness.BFD and not options.ovsdb:
                 problem = "with liveness bfd, nothing makes ports for sessions over new paths"
                 raise InputError(f"[{OPTION_GROUP}]", "reoptimise", problem, "the option ovsdb")
-            self._source = PlanSource(_plan_file(), self._tables_of)
+            # A plan that replaces one after a failure may overload what is left, and is in the file after a restart.
+            overload = Missing.WARN if options.reoptimise and missing is Missing.REFUSE else missing
+            self._source = PlanSource(_plan_file(), self._tables_of, overload)
             first = self._source.first()
+            self._log_problems()
             self._session_ports = _session_ports(options, self._options, first.plan)
             self._made = self._pruned = first.plan
             self._metrics = ControllerMetrics(time.monotonic)
@@ -215,9 +218,12 @@ class KuijiaController(SwitchApplication):
         for put, then in self._control.progress.take_files():
             if put is not None:
                 apart(put)
-            while self._source.problems:
-                self.logger.warning("%s", self._source.problems.pop(0))
+            self._log_problems()
             yield then
+
+    def _log_problems(self) -> None:
+        while self._source.problems:
+            self.logger.warning("%s", self._source.problems.pop(0))
 
     def _made_plan(self) -> PlanReading | None:
         if not self._source.is_asked and not self._reoptimisation.is_on:

@@ -56,17 +56,8 @@ NOTHING = 1e-3
 def scaled(plan: Plan, capacity: float, unit: float) -> Plan:
     """Return the plan on links of `capacity` Mbit/s, with its rates in units of `unit` Mbit/s."""
     return replace(
-        plan,
+        plan.with_rates_times(unit),
         topology=plan.topology.with_capacity(capacity),
-        pairs=tuple(
-            replace(
-                pair,
-                demand=pair.demand * unit,
-                allocated=pair.allocated * unit,
-                tunnels=tuple(replace(tunnel, rate=tunnel.rate * unit) for tunnel in pair.tunnels),
-            )
-            for pair in plan.pairs
-        ),
         objective_value=plan.objective_value * unit,
         upper_bound=None if plan.upper_bound is None else plan.upper_bound * unit,
     )

@@ -151,8 +151,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=[each.value for each in Missing],
         default=Missing.REFUSE.value,
-        help="a plan for which switches lack something, such as queues, is refused, or applied with a "
-        "warning, or nothing is asked for (default: %(default)s)",
+        help="a plan for which switches lack something, such as queues, or links capacity, is refused, or applied "
+        "with a warning, or nothing is asked for (default: %(default)s)",
     )
     add_host_mtu(parser)
     add_peers(parser)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kuijia_app.control.identity import are_identical
+from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.plan_files import PlanFiles, PlanPath
-from kuijia_app.control.plan_update import is_same_plan, renumber, require_same_network
+from kuijia_app.control.plan_update import is_same_plan, overload_of, renumber, require_same_network
 from kuijia_app.control.rollout import AllTables, Rollout, Stages, Version
-from kuijia_base.errors import KuijiaError, quoted
+from kuijia_base.errors import InputError, KuijiaError, quoted
 from kuijia_base.reading import uncollected
 from te_solver.model.plan import Plan
 
@@ -59,12 +60,27 @@ class PlanSource:
     Signal handlers may call `ask` and `ask_to_withdraw`; only one thread at a time may call the other methods.
 
     Attributes:
-        problems: messages about files that could not be written; the caller logs and removes them.
+        problems: messages about files, such as those that could not be written; the caller logs and removes them.
     """
 
-    def __init__(self, files: PlanFiles | Path, build_tables: BuildTables, *, is_long_lived: bool = True) -> None:
-        """Take a path or other files; `is_long_lived` keeps tables from searches for garbage."""
+    def __init__(
+        self,
+        files: PlanFiles | Path,
+        build_tables: BuildTables,
+        overload: Missing = Missing.IGNORE,
+        *,
+        is_long_lived: bool = True,
+    ) -> None:
+        """Take a path or other files.
+
+        Args:
+            files: the files of the plan.
+            build_tables: makes the tables of a plan.
+            overload: what follows when links lack capacity for a plan in the file.
+            is_long_lived: keep tables from searches for garbage.
+        """
         self.problems: list[str] = []
+        self._overload = overload
         self._files = PlanPath(files) if isinstance(files, Path) else files
         self._is_long_lived = is_long_lived
         self._build_tables = build_tables
@@ -89,6 +105,7 @@ class PlanSource:
         with self._kept():
             self._stamp = self._files.stamp()
             self._own, plan = self._read()
+            self._require_room(plan)
             version = Version("start", plan, self._build_tables(plan))
             version.index()
         return version
@@ -199,6 +216,7 @@ class PlanSource:
             if self._pending is not None and name == self._own and self._read_stamp == self._stamp:
                 return None
             name, plan = self._read()
+            self._require_room(plan)
             return replace(self._numbered(name, plan, rollout), request=request)
         except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
             return PlanReading(name, self._refusal(error), against, request)
@@ -315,6 +333,13 @@ class PlanSource:
             plan = self._files.load()
             if name is not None and name == self._files.name():
                 return name, plan
+
+    def _require_room(self, plan: Plan) -> None:
+        excess = None if self._overload is Missing.IGNORE else overload_of(plan)
+        if excess is not None and self._overload is Missing.REFUSE:
+            raise InputError(str(self._files), "", excess, "links with room for all traffic, or --missing warn")
+        if excess is not None:
+            self.problems.append(f"{self._files}: {excess}")
 
     def _put(self, plan: Plan, name: str) -> bool:
         """Write the plan file, unless somebody else has replaced its content; return True if it holds the plan."""

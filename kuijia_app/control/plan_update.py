@@ -1,4 +1,4 @@
-"""Prepares a new plan to replace one on the switches: path ids of its tunnels, and its network; pure."""
+"""Prepares a plan for the switches: path ids of its tunnels, its network, and the room that its links have; pure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from itertools import count
 
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
+from kuijia_base.quantities import counted, rate
 from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
 
 Path = tuple[str, ...]
+
+FULL = 1 + 1e-3
+"""Load of a link relative to its capacity up to which it counts as full: solvers' tolerances are smaller."""
 
 
 def renumber(new: Plan, old: Plan, unavailable: AbstractSet[int] = frozenset()) -> Plan:
@@ -68,3 +72,19 @@ def require_same_network(new: Plan, old: Plan) -> None:
             raise UnsoundError(
                 ("topology", "links"), f"node {node} has other neighbours than in the plan in force", "the same network"
             )
+
+
+def overload_of(plan: Plan) -> str | None:
+    """Return in words which link a plan overloads most and how many others, None if none.
+
+    Switches would lose the excess; models accept such plans, as they can say whose packets it is.
+    """
+    loads = plan.link_loads
+    over = [link for link in plan.topology.links if loads[link.ends] > FULL * link.capacity]
+    if not over:
+        return None
+    link = max(over, key=lambda each: loads[each.ends] - each.capacity)
+    load, excess = loads[link.ends], loads[link.ends] - link.capacity
+    more = f"; {counted(len(over) - 1, 'other link')} too" if len(over) > 1 else ""
+    where = f"link {link.source}->{link.target} of {rate(link.capacity)}"
+    return f"the plan sends {rate(load)} over {where}, {rate(excess)} too much{more}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal, get_args
@@ -155,6 +155,19 @@ class Plan:
                 for hop in tunnel.hops:
                     loads[hop] += tunnel.rate
         return loads
+
+    def with_rates_times(self, factor: float) -> Plan:
+        """Return the plan with the rates of all pairs multiplied; its objective's value stays."""
+        pairs = (
+            replace(
+                pair,
+                demand=pair.demand * factor,
+                allocated=pair.allocated * factor,
+                tunnels=tuple(replace(tunnel, rate=tunnel.rate * factor) for tunnel in pair.tunnels),
+            )
+            for pair in self.pairs
+        )
+        return replace(self, pairs=tuple(pairs))
 
     @property
     def maximum_utilisation(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kuijia_app.control.plan_update import require_same_network
+from kuijia_app.control.plan_update import overload_of, require_same_network
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
@@ -50,6 +50,7 @@ def made_plan(present: Plan, options: LabOptions, request: Update | ReplacePlan)
     try:
         known = present.options or PlanOptions(options.tunnels_per_pair)
         plan = solve_like(replace(present, options=known), topology, demands, request.source)
+        _require_room(plan, request.source)
         build_tables(plan, tables)
     except UnsoundError as error:
         raise InputError(request.source, key_path(error.where), error.problem, error.expected) from error
@@ -57,11 +58,13 @@ def made_plan(present: Plan, options: LabOptions, request: Update | ReplacePlan)
 
 
 def _verified(request: ReplacePlan, topology: Topology, options: PipelineOptions) -> Plan:
-    """Return a request's plan on the lab's links, whose capacities may differ from those that it was solved for."""
+    """Return a request's plan, which may be for larger links, at the scale of the lab's."""
     plan = plan_from_json(request.plan, request.source)
     try:
         require_same_network(plan, replace(plan, topology=topology, pairs=()))
-        plan = replace(plan, topology=topology)
+        scale = _largest_capacity(topology) / _largest_capacity(plan.topology)
+        plan = replace(plan.with_rates_times(scale), topology=topology)
+        _require_room(plan, request.source)
         tables = build_tables(plan, options)
     except UnsoundError as error:
         raise InputError(request.source, key_path(error.where), error.problem, error.expected) from error
@@ -70,6 +73,16 @@ def _verified(request: ReplacePlan, topology: Topology, options: PipelineOptions
         count = counted(len(found.violations), "promise")
         raise InputError(request.source, "", f"the plan breaks {count}: {found.violations[0]}", "a plan that is sound")
     return plan
+
+
+def _largest_capacity(topology: Topology) -> float:
+    return max(link.capacity for link in topology.links)
+
+
+def _require_room(plan: Plan, source: str) -> None:
+    excess = overload_of(plan)
+    if excess is not None:
+        raise InputError(source, "", excess, "links with room for all traffic")
 
 
 def require_served(layout: QueueLayout, demands: Sequence[Demand], source: str) -> None:

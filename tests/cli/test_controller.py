@@ -79,6 +79,15 @@ def test_a_plan_whose_path_ids_are_no_labels_is_refused(tmp_path: Path) -> None:
     assert (result.returncode, result.stderr) == (2, expected)
 
 
+def test_a_plan_that_overloads_a_link_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(motivation_plan().with_rates_times(30), path)
+    result = kuijia_controller(str(path), "--port", str(free_port()))
+    problem = "the plan sends 1.5 Gbit/s over link s1->s2 of 1 Gbit/s, 500 Mbit/s too much; 1 other link too"
+    expected = f"error: {path}: {problem}, expected links with room for all traffic, or --missing warn\n"
+    assert (result.returncode, result.stderr) == (2, expected)
+
+
 def test_a_layout_that_is_none_is_refused(plan_file: Path) -> None:
     result = kuijia_controller(str(plan_file), "--layout", "fuor")
     expected = "error: layout: 'fuor' is unknown, expected plain, eight, four or a YAML file\n"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kuijia_app.control import plan_files
+from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.plan_files import file_name_of_update
 from kuijia_app.control.plan_source import PlanSource
 from kuijia_app.control.rollout import Rollout
@@ -62,6 +64,33 @@ def test_what_cannot_be_read_to_an_end_is_refused_at_once_and_left_as_it_is(path
     assert len(str(refused.value).splitlines()) == 1
     source.refused(reading.name, rollout.in_force.plan)
     assert (path.lstat().st_ino, path.lstat().st_mode) == (before.st_ino, before.st_mode)
+
+
+TOO_MUCH = NEW.with_rates_times(1000)
+NAMED = r"the plan sends 5 Gbit/s over link .->. of 1 Gbit/s, 4 Gbit/s too much; 2 other links too"
+
+
+def test_a_plan_that_overloads_links_is_refused_at_the_start_and_later(path: Path) -> None:
+    source = PlanSource(path, build_tables, Missing.REFUSE)
+    rollout = Rollout(source.first())
+    save_plan(TOO_MUCH, path)
+    reading = asked(source, rollout)
+    with pytest.raises(InputError, match=rf"plan\.json: {NAMED}, expected links with room .*, or --missing warn$"):
+        reading.version()
+    source.refused(reading.name, rollout.in_force.plan)
+    assert (load_plan(path), load_plan(beside(path, "refused"))) == (OLD, TOO_MUCH)
+    save_plan(TOO_MUCH, path)
+    with pytest.raises(InputError, match=NAMED):
+        PlanSource(path, build_tables, Missing.REFUSE).first()
+
+
+@pytest.mark.parametrize("overload", [Missing.WARN, Missing.IGNORE])
+def test_a_plan_that_overloads_links_is_used_where_the_user_says_so(path: Path, overload: Missing) -> None:
+    save_plan(TOO_MUCH, path)
+    source = PlanSource(path, build_tables, overload)
+    assert source.first().plan == TOO_MUCH
+    assert bool(source.problems) == (overload is Missing.WARN)
+    assert all(re.search(NAMED, each) for each in source.problems)
 
 
 @pytest.mark.parametrize("text", ["", "{", None])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.plan_update import renumber, require_same_network
+from kuijia_app.control.plan_update import FULL, overload_of, renumber, require_same_network
 from kuijia_base.errors import UnsoundError
 from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of, plans
@@ -60,3 +60,13 @@ def test_a_plan_for_other_switches_or_other_links_is_refused() -> None:
     with pytest.raises(UnsoundError, match="node s3 has other neighbours"):
         require_same_network(rewired, plan)
     require_same_network(plan_of(plan.topology, "s1-s4"), plan)
+
+
+def test_the_link_that_a_plan_overloads_most_is_named_and_a_full_one_is_not() -> None:
+    plan = motivation_plan((0.2, 0.3, 0.5))  # 100 Mbit/s
+    assert overload_of(plan) is None
+    capacity = plan.topology.links[0].capacity
+    assert overload_of(plan.with_rates_times(capacity / 50)) is None
+    assert overload_of(plan.with_rates_times(capacity / 50 * FULL * 1.0001)) is not None
+    text = "the plan sends 1.5 Gbit/s over link s1->s3 of 1 Gbit/s, 500 Mbit/s too much; 1 other link too"
+    assert overload_of(plan.with_rates_times(1.5 * capacity / 50)) == text
