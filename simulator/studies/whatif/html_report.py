@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from kuijia_base.picture_file import picture_bytes
 from kuijia_base.quantities import NO_SHARE, counted, rate, rate_of, share
@@ -232,13 +232,7 @@ class _Scheme:
 
 def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> str:
     """Return the page; `seed` places nodes that neither a file nor distances place."""
-    environment = Environment(
-        loader=PackageLoader("simulator.studies.whatif", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment("simulator.studies.whatif")
     environment.filters |= {"percent": share, "rate": rate, "rate_of": _rate_of, "counted": counted, "span": span}
     places = mapped(study.topology, seed)
     maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
@@ -267,21 +261,42 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
     )
 
 
+def page_environment(package: str) -> Environment:
+    """Return the environment of a package's templates, and of those that all reports share."""
+    folders = dict.fromkeys((package, "simulator.studies.whatif"))
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(folder, ".") for folder in folders]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def answer(schemes: Sequence[SchemeNumbers]) -> str:
     """Return the sentence that opens the page: who loses how much in the failure that costs the first scheme most."""
     worst = next((found[0].failure for each in schemes if (found := hurting(each.outcomes))), None)
-    if worst is None:
+    losses = {}
+    for each in schemes:
+        outcome = next((outcome for outcome in each.outcomes if outcome.failure == worst), None)
+        if outcome is not None:
+            victims, others = (loss_share(outcome.total(roles)) for roles in ((Role.VICTIM,), ABORIGINAL))
+            losses[each.name] = victims, others
+    return who_loses(worst, losses)
+
+
+def who_loses(failure: str | None, losses: Mapping[str, tuple[float, float]]) -> str:
+    """Return a sentence on a failure, if any costs something: the shares that victims and others lose, by scheme."""
+    if failure is None:
         return "No failure costs anything, under any scheme."
     losers: dict[str, list[str]] = {}
-    for each in schemes:
-        outcome = next(outcome for outcome in each.outcomes if outcome.failure == worst)
-        losers.setdefault(_losers(outcome), []).append(each.name)
+    for name, of in losses.items():
+        losers.setdefault(_losers(*of), []).append(name)
     clauses = (f"{who} under {' and '.join(names)}" for who, names in losers.items())
-    return f"If {worst} fails, {'; '.join(clauses)}."
+    return f"If {failure} fails, {'; '.join(clauses)}."
 
 
-def _losers(outcome: FailureOutcome) -> str:
-    victims, others = (loss_share(outcome.total(roles)) for roles in ((Role.VICTIM,), ABORIGINAL))
+def _losers(victims: float, others: float) -> str:
     if max(victims, others) <= NO_SHARE:
         return "nobody loses anything"
     if others <= NO_SHARE:

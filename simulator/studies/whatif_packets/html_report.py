@@ -8,15 +8,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kuijia_base.manifest import python_versions
 from kuijia_base.picture_file import bars, legend_below, look, new_figure, picture_bytes
 from kuijia_base.quantities import counted
 from kuijia_base.text_table import TextTable
 from simulator.studies.whatif.figures import DPI, PANEL, Parts, ranked_panels
+from simulator.studies.whatif.html_report import page_environment, who_loses
 from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings, percent
-from simulator.studies.whatif_packets.run import CLASSES, ROLES, VICTIM
+from simulator.studies.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,17 +77,12 @@ _CAPTIONS = {
 
 def html_report(study: PacketStudy, command: str) -> str:
     """Return the page; `command` reproduces the study."""
-    environment = Environment(
-        loader=PackageLoader("simulator.studies.whatif_packets", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment("simulator.studies.whatif_packets")
     environment.filters |= {"percent": percent, "counted": counted}
     first, *conditions = study.heading()
     return environment.get_template("report.html.j2").render(
         study=study,
+        answer=answer(study.found),
         first=first,
         conditions=conditions,
         tables=[
@@ -104,6 +99,18 @@ def html_report(study: PacketStudy, command: str) -> str:
         command=command,
         versions=python_versions(),
     )
+
+
+def answer(found: StudyFindings) -> str:
+    """Return the sentence that opens the page: who misses payload in the failure that costs the first scheme most."""
+    worst = next((ranked[0].failure for scheme in found.outcomes if (ranked := found.ranked(scheme))), None)
+    losses = {
+        scheme: (each.missing(VICTIM) or 0.0, each.missing(ABORIGINAL) or 0.0)
+        for scheme, of in found.outcomes.items()
+        for each in of
+        if each.failure == worst
+    }
+    return who_loses(worst, losses)
 
 
 def _table(table: TextTable) -> tuple[list[tuple[str, int]], Sequence[str], Sequence[Sequence[str]]]:

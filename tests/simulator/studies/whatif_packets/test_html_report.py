@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any, cast
 
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings
-from simulator.studies.whatif_packets.html_report import LISTED, html_report
-from simulator.studies.whatif_packets.run import ABORIGINAL, VICTIM, Conditions, Play
+from simulator.studies.whatif_packets.html_report import LISTED, answer, html_report
+from simulator.studies.whatif_packets.run import ABORIGINAL, ROLES, VICTIM, Conditions, Play
 
 VOID = {"meta", "img"}
 NAME = 'a<b>&"c'
+WITHOUT = "delivered_bytes_without_failure"
+NOTHING = "No failure costs anything, under any scheme."
 
 
 class Nesting(HTMLParser):
@@ -63,3 +66,21 @@ def test_names_are_escaped_and_long_lists_end() -> None:
     text = page(LISTED + 3)
     assert NAME not in text
     assert text.count("3 failures more are in whatif-packets.json.") == 2
+
+
+def test_the_page_opens_with_who_misses_what_has_a_dark_look_and_sorts() -> None:
+    text = page(3)
+    named = unescape(text)
+    assert f"<b>If {NAME}2 fails, victims lose 10.20% and others 10.20% under kuijia.</b>" in named
+    calm = FailureCounts("calm", {role: {"delivered_bytes": 9, WITHOUT: 9} for role in ROLES})
+    hurt = FailureCounts(
+        "hurt", {ABORIGINAL: {"delivered_bytes": 9, WITHOUT: 8}, VICTIM: {"delivered_bytes": 1, WITHOUT: 8}}
+    )
+    assert answer(StudyFindings({"kuijia": [calm], "rescaling": [calm]})) == NOTHING
+    assert answer(StudyFindings({"kuijia": [calm, hurt], "rescaling": [calm, replace(calm, failure="hurt")]})) == (
+        "If hurt fails, victims lose 87.50% and nobody else anything under kuijia; "
+        "nobody loses anything under rescaling."
+    )
+    assert "@media screen and (prefers-color-scheme: dark)" in text
+    assert text.count('<table class="sortable">') == 2
+    assert text.count("<script>") == 1
