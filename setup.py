@@ -1,4 +1,4 @@
-"""The compiled cores, and the names of installed packages; all else but the licence is in pyproject.toml."""
+"""The compiled cores, names of packages and links of the description; all else but the licence is in pyproject.toml."""
 
 import re
 import runpy
@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from setuptools import Distribution, Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -30,8 +31,30 @@ NAMED = re.compile(rf"""(?<=["'])({_ROOM})([./][\w./]*)(?=["'{{])""")
 """A string that may name a module or a file of ours from its beginning."""
 
 
-class TopLevelNames(Distribution):
-    """Names the packages that are installed, for tools that ask which distribution a package is of."""
+LINK = re.compile(r"(!?)\[([^][]*)\]\((?![a-z]+:|#)([^)]+)\)")
+"""A link of the README to a file of the repository; a picture if it begins with an exclamation mark."""
+
+
+class KuijiaDistribution(Distribution):
+    """Names the packages that are installed, for tools that ask which distribution a package is of.
+
+    Its description is the README with links that work elsewhere, as on PyPI: with the project's URL `Source` before
+    them. Without such a URL the links' texts remain, and no picture.
+    """
+
+    def parse_config_files(self, *args: Any, **keywords: Any) -> None:  # noqa: ANN401  # whatever setuptools passes
+        """Read pyproject.toml, then adapt the description."""
+        super().parse_config_files(*args, **keywords)
+        urls: dict[str, str] = getattr(self.metadata, "project_urls", None) or {}
+        source = urls.get("Source", "").rstrip("/")
+
+        def absolute(match: re.Match[str]) -> str:
+            mark, text, path = match.groups()
+            if not source:
+                return "" if mark else text
+            return f"{mark}[{text}]({source}/{'raw' if mark else 'blob'}/HEAD/{path})"
+
+        self.metadata.long_description = LINK.sub(absolute, self.metadata.long_description or "")
 
     def iter_distribution_names(self) -> Iterator[str]:
         """Yield the names of packages and cores, but for those that `BuildInOnePackage` puts into another one."""
@@ -142,7 +165,7 @@ setup(
     # The same twice: setuptools before version 77 knows only the first, later ones put the second into the metadata.
     license="Apache-2.0",
     license_expression="Apache-2.0",
-    distclass=TopLevelNames,
+    distclass=KuijiaDistribution,
     cmdclass={"build_ext": BuildByFolder, "build_py": BuildInOnePackage},
     ext_modules=[core("simulator/flow"), core("simulator/packet"), core("hedera")],
 )

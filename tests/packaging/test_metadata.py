@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
 
 from kuijia_base.additions import EXTRAS
 from tests.packaging.project_lists import ROOT, project_lists
@@ -91,3 +96,32 @@ def test_the_page_on_installation_lists_what_each_extra_installs() -> None:
     wanted["test"] = wanted["test"] - {"kuijia"} | {"all", "solvers"}
     assert shown == wanted
     assert set(list(rows)[: list(rows).index("all")]) == EXTRAS_OF_ALL, "`all` is all of the rows above it"
+
+
+@pytest.mark.parametrize(
+    ("url", "link", "picture"),
+    [
+        ("", "without root (the live lab).", ""),
+        (
+            "https://example.org/kuijia/",
+            "([the live lab](https://example.org/kuijia/blob/HEAD/docs/web.md))",
+            "](https://example.org/kuijia/raw/HEAD/docs/images/live-lab.png)",
+        ),
+    ],
+)
+def test_links_of_the_description_lead_somewhere_from_elsewhere(
+    tmp_path: Path, url: str, link: str, picture: str
+) -> None:
+    for name in ("setup.py", "README.md", "kuijia/rooms.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    urls = f'[project.urls]\n"Source" = "{url}"\n' if url else "[project.urls]\n"
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace("[project.urls]\n", urls)
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    subprocess.run([sys.executable, "setup.py", "-q", "egg_info"], cwd=tmp_path, check=True, capture_output=True)
+    description = (tmp_path / "kuijia.egg-info" / "PKG-INFO").read_text(encoding="utf-8").partition("\n\n")[2]
+    assert link in description
+    assert picture in description
+    targets = re.findall(r"\]\(([^)]+)\)", description)
+    assert all(each.startswith("https://") for each in targets)
+    assert bool(targets) == bool(url)
