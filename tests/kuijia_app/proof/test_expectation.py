@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from itertools import permutations
 
@@ -9,10 +10,12 @@ import pytest
 
 from kuijia_app.proof.expectation import Path, Treatment, expected_traffic, shares_due
 from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, values_told_apart, with_another
+from kuijia_app.proof.model.packet import VlanTag
 from kuijia_app.tables.options import OtherTraffic, PipelineOptions
 from kuijia_app.tables.rules import FlowEntry, Match
 from te_solver.model.failures import NO_FAILURE, Failure
 from tests.kuijia_app.plans import motivation_plan
+from tests.kuijia_app.tables.test_tagged_hosts import tagged
 
 ETH_TYPE_IPV4, ETH_TYPE_MPLS = 0x0800, 0x8847
 
@@ -131,3 +134,18 @@ def test_forwarded_traffic_of_no_pair_is_not_split_and_among_the_victims_everywh
     }
     victims = Treatment(options.layout.classes[-1].victim.queue_id, None)
     assert all(not each.is_split and each.normal == each.moved == each.last == victims for each in others)
+
+
+def test_packets_with_a_tag_are_promised_where_the_egress_need_not_look_for_the_host() -> None:
+    wiring = tagged("s1")
+    end = wiring.switches["s4"]
+    assert end.host is not None
+    learned = replace(end, host=replace(end.host, gateways=(IPv4Address("10.0.4.254"),)))
+    other = replace(end.host, vlan=7, address=IPv4Address("10.9.0.1"), prefixes=(IPv4Network("10.9.0.0/24"),))
+    shared = replace(end, more_hosts=(replace(other, more_addresses=()),))
+    untagged, tags = {("s1", None), ("s4", None)}, []
+    for egress in (end, learned, shared):
+        stated = replace(wiring, switches={**wiring.switches, "s4": egress})
+        found = expected_traffic(motivation_plan(), PipelineOptions(wiring=stated))
+        tags.append({(each.source, each.tag) for each in found})
+    assert tags == [untagged | {("s1", VlanTag(16, 1))}, untagged, untagged]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
@@ -11,21 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.proof.expectation import expected_traffic
-from kuijia_app.proof.model.network import End, Hop, Walk
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.network import Hop, ModelNetwork, Walk
+from kuijia_app.proof.model.packet import Packet, VlanTag
 from kuijia_app.proof.model.switch import BucketChoice, ModelForwarding
-from kuijia_app.proof.verification import Verifier, Violation
-from kuijia_app.proof.walk_faults import Flow, faults_after
+from kuijia_app.proof.verification import Verifier, Violation, _tags_of_nobody
+from kuijia_app.proof.walk_faults import Flow
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass, require_sound
-from kuijia_app.tables.rules import Bucket, Group, GroupType, Output
+from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output
+from kuijia_app.tables.wiring import HostEnd
 from te_solver.model.failures import NO_FAILURE, single_links, single_nodes
 from te_solver.model.plan import Plan
 from te_solver.schemes.all_schemes import switch_schemes
 from tests.kuijia_app.plans import motivation_plan, plans
 from tests.kuijia_app.proof.verifying import short, verify
+from tests.kuijia_app.tables.test_classifiers import RULES, classified, two_classes
 
 DSCP_NETWORK_CONTROL = 48
 
@@ -41,32 +43,6 @@ def all_options() -> Iterator[PipelineOptions]:
                 for liveness in Liveness:
                     for scheme in switch_schemes():
                         yield PipelineOptions(scheme, 16, layout, tagging, form, liveness)
-
-
-@pytest.mark.parametrize("options", list(all_options()), ids=short)
-def test_what_the_pipeline_builds_is_sound(options: PipelineOptions) -> None:
-    plan = motivation_plan()
-    found = verify(plan, build_tables(plan, options), options)
-    assert [str(violation) for violation in found.violations] == []
-    kinds = len({code for each in options.layout.classes for code in each.code_points}) + 1
-    ecn_codes = 4 if options.tagging is Tagging.DSCP_ECN else 1
-    assert found.header_classes == 2 * (kinds * 16 + 1) * ecn_codes
-    assert found.failures == 5 + 10
-    assert found.cases == found.header_classes * (1 + found.failures)
-
-
-@settings(max_examples=30)
-@given(plan=plans(), data=st.data())
-def test_what_the_pipeline_builds_of_any_plan_is_sound_whatever_fails(plan: Plan, data: st.DataObject) -> None:
-    options = data.draw(st.sampled_from(list(all_options())))
-    priorities = [each.priority for each in options.layout.classes]
-    pairs = tuple(dataclasses.replace(pair, priority=data.draw(st.sampled_from(priorities))) for pair in plan.pairs)
-    plan = dataclasses.replace(plan, pairs=pairs)
-    if options.tagging is Tagging.DSCP_ECN:
-        plan = counted_from_the_first(plan)
-    verifier = Verifier(plan, build_tables(plan, options), options)
-    found = verifier.run([*single_links(plan.topology), *single_nodes(plan.topology)])
-    assert [str(violation) for violation in found.violations] == []
 
 
 def layout_of(*classes: tuple[tuple[int, ...], str, str]) -> QueueLayout:
@@ -94,26 +70,14 @@ OWN_LAYOUTS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", OWN_LAYOUTS.values(), ids=OWN_LAYOUTS)
-@pytest.mark.parametrize("tagging", Tagging)
-def test_what_the_pipeline_builds_with_a_users_own_layout_is_sound(layout: QueueLayout, tagging: Tagging) -> None:
-    (pair,) = motivation_plan().pairs
-    pairs = tuple(dataclasses.replace(pair, priority=each.priority) for each in layout.classes)
-    plan = dataclasses.replace(motivation_plan(), pairs=pairs)
-    options = PipelineOptions(layout=layout, tagging=tagging, slot_count=16)
-    found = Verifier(plan, build_tables(plan, options), options).run(single_links(plan.topology))
-    assert [str(violation) for violation in found.violations] == []
-
-
 def counted_from_the_first(plan: Plan) -> Plan:
     """Return the plan with path ids from 16 on."""
     least = min(tunnel.path_id for tunnel in plan.tunnels)
     pairs = []
     for pair in plan.pairs:
-        tunnels = tuple(dataclasses.replace(each, path_id=each.path_id - least + 16) for each in pair.tunnels)
-        pairs.append(dataclasses.replace(pair, tunnels=tunnels))
-    return dataclasses.replace(plan, pairs=tuple(pairs))
+        tunnels = tuple(replace(each, path_id=each.path_id - least + 16) for each in pair.tunnels)
+        pairs.append(replace(pair, tunnels=tunnels))
+    return replace(plan, pairs=tuple(pairs))
 
 
 def test_traffic_of_a_failed_site_is_no_case() -> None:
@@ -173,29 +137,84 @@ def test_two_slots_that_part_after_a_failure_are_followed_each(monkeypatch: pyte
     assert list(verifier._walks_after(Flow(split, (1,), Walk(), None))) == [((1,), ways[1])]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "queue", "end", "is_fault"),
-    [
-        ("s1 s2 s4", 1, End.LEFT, False),
-        ("s1 s3 s4", 1, End.LEFT, True),
-        ("s1 s2 s4", 2, End.LEFT, True),
-        ("s1 s2 s4", 1, End.LOST, True),
-    ],
-)
-def test_traffic_of_a_live_tunnel_keeps_its_way_its_queues_and_its_end(
-    *, nodes: str, queue: int, end: End, is_fault: bool
-) -> None:
-    def way(nodes: str, queue: int, end: End) -> Walk:
-        sent = dataclasses.replace(PACKET, queue=queue)
-        return Walk([Hop(node, PACKET, ModelForwarding(), 1, sent) for node in nodes.split()], end)
+def test_every_walk_and_every_look_at_groups_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
 
-    split = next(each for each in expected_traffic(motivation_plan(), PipelineOptions()) if each.is_split)
-    flow = Flow(split, (0,), way("s1 s2 s4", 1, End.LEFT), split.paths[0])
-    found = {rule for rule, _ in faults_after(way(nodes, queue, end), flow, split.paths)}
-    assert ("aboriginal" in found) is is_fault
+    def counted(kind: type, method: str) -> None:
+        original = getattr(kind, method)
+
+        def counting(*arguments: object) -> object:
+            looks.append(method)
+            return original(*arguments)
+
+        monkeypatch.setattr(kind, method, counting)
+
+    plan = two_classes()
+    options = PipelineOptions(slot_count=16, layout=classified(*RULES))
+    verifier = Verifier(plan, build_tables(plan, options), options)
+    counted(ModelNetwork, "walk")
+    counted(Verifier, "_groups_used")
+    found = verifier.run(single_links(plan.topology))
+    assert (found.walks, {*looks}) == (len(looks), {"walk", "_groups_used"})
+
+
+def test_tags_of_nobody_are_a_free_one_and_none_where_no_site_is_untagged() -> None:
+    site = HostEnd(1, IPv4Address("10.0.0.1"), ())
+    first, second, plain = (replace(site, vlan=vlan) for vlan in (1, 3, None))
+    elsewhere = replace(site, port=2, vlan=2)
+    free = (VlanTag(2, 0),)
+    assert _tags_of_nobody(1, (first, second, elsewhere)) == [free, ()]
+    assert _tags_of_nobody(1, (first, plain)) == [free]
+    assert _tags_of_nobody(1, (plain, elsewhere)) == []
+
+
+def test_a_decomposed_table_that_differs_in_any_miss_is_one_violation() -> None:
+    plan, options = motivation_plan(), PipelineOptions(slot_count=16, form=Form.DECOMPOSED)
+    tables = build_tables(plan, options)
+    beside = FlowEntry(1, Match(in_port=1, eth_type=0x0806), (Output(2),))
+    tables["s3"] = replace(tables["s3"], flows=(*tables["s3"].flows, beside))
+    assert [each.rule for each in Verifier(plan, tables, options).run([]).violations] == ["decomposed"]
 
 
 def test_a_violation_names_what_failed_and_the_traffic_if_there_is_any() -> None:
     split = Violation("split", "link a-b", "a to b", (0, 1, 5), "2 of 3")
     assert str(split) == "split: link a-b down: a to b, slots 0-1,5: 2 of 3"
     assert str(Violation("healed", NO_FAILURE.name, "", (), "a group differs")) == "healed: no failure: a group differs"
+
+
+@pytest.mark.parametrize("options", list(all_options()), ids=short)
+def test_what_the_pipeline_builds_is_sound(options: PipelineOptions) -> None:
+    plan = motivation_plan()
+    found = verify(plan, build_tables(plan, options), options)
+    assert [str(violation) for violation in found.violations] == []
+    kinds = len({code for each in options.layout.classes for code in each.code_points}) + 1
+    ecn_codes = 4 if options.tagging is Tagging.DSCP_ECN else 1
+    assert found.header_classes == 2 * (kinds * 16 + 1) * ecn_codes
+    assert found.failures == 5 + 10
+    assert found.cases == found.header_classes * (1 + found.failures)
+
+
+@settings(max_examples=30)
+@given(plan=plans(), data=st.data())
+def test_what_the_pipeline_builds_of_any_plan_is_sound_whatever_fails(plan: Plan, data: st.DataObject) -> None:
+    options = data.draw(st.sampled_from(list(all_options())))
+    priorities = [each.priority for each in options.layout.classes]
+    pairs = tuple(replace(pair, priority=data.draw(st.sampled_from(priorities))) for pair in plan.pairs)
+    plan = replace(plan, pairs=pairs)
+    if options.tagging is Tagging.DSCP_ECN:
+        plan = counted_from_the_first(plan)
+    verifier = Verifier(plan, build_tables(plan, options), options)
+    found = verifier.run([*single_links(plan.topology), *single_nodes(plan.topology)])
+    assert [str(violation) for violation in found.violations] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", OWN_LAYOUTS.values(), ids=OWN_LAYOUTS)
+@pytest.mark.parametrize("tagging", Tagging)
+def test_what_the_pipeline_builds_with_a_users_own_layout_is_sound(layout: QueueLayout, tagging: Tagging) -> None:
+    (pair,) = motivation_plan().pairs
+    pairs = tuple(replace(pair, priority=each.priority) for each in layout.classes)
+    plan = replace(motivation_plan(), pairs=pairs)
+    options = PipelineOptions(layout=layout, tagging=tagging, slot_count=16)
+    found = Verifier(plan, build_tables(plan, options), options).run(single_links(plan.topology))
+    assert [str(violation) for violation in found.violations] == []

@@ -182,14 +182,15 @@ def test_what_a_bucket_does_to_a_packet_is_not_seen_after_the_group() -> None:
 @pytest.mark.parametrize(("slot", "port"), [(0, 1), (1, 2), (2, 3), (3, 1)])
 def test_a_select_group_uses_the_bucket_of_the_slot(slot: int, port: int) -> None:
     group = Group(7, GroupType.SELECT, tuple(Bucket((Output(port),)) for port in (1, 2, 3)))
-    assert ports(through(group, slot=slot)) == [port]
+    done = through(group, slot=slot)
+    assert (ports(done), [(each.group, each.position) for each in done.choices]) == ([port], [(group, port - 1)])
 
 
 def test_failover_uses_the_first_bucket_whose_port_is_live() -> None:
     group = failover(7, *(Bucket((Output(port),), watch_port=port) for port in (1, 2, 3)))
     assert ports(through(group)) == [1]
     done = through(group, down=[1])
-    assert ports(done) == [2]
+    assert (ports(done), done.choices) == ([2], [])
     (step,) = [step for step in done.steps if isinstance(step, GroupStep)]
     assert step.dead == ("bucket 0: port 1 is down",)
     assert through(group, down=[1, 2, 3]).problem == "no bucket of group 7 is alive"
