@@ -176,6 +176,21 @@ def test_a_decomposed_table_that_differs_in_any_miss_is_one_violation() -> None:
     assert [each.rule for each in Verifier(plan, tables, options).run([]).violations] == ["decomposed"]
 
 
+@pytest.mark.parametrize(
+    ("actions", "fault"), [((Output(1),), "but not dropped at s1"), (None, "dropped but not counted")]
+)
+def test_a_stray_packet_is_to_be_dropped_and_counted(actions: tuple[Output, ...] | None, fault: str) -> None:
+    plan, options = motivation_plan(), PipelineOptions(slot_count=16)
+    tables = build_tables(plan, options)
+    drop = next(entry for entry in tables["s1"].flows if not entry.actions)
+    flows = [entry for entry in tables["s1"].flows if entry != drop]
+    flows += [] if actions is None else [replace(drop, actions=actions)]
+    tables["s1"] = replace(tables["s1"], flows=tuple(flows))
+    told = [str(each) for each in Verifier(plan, tables, options).run([]).violations]
+    assert told
+    assert all(each.startswith("stray: no failure: s1 -> ") and fault in each for each in told)
+
+
 def test_a_violation_names_what_failed_and_the_traffic_if_there_is_any() -> None:
     split = Violation("split", "link a-b", "a to b", (0, 1, 5), "2 of 3")
     assert str(split) == "split: link a-b down: a to b, slots 0-1,5: 2 of 3"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.proof.expectation import expected_traffic
-from kuijia_app.proof.model.network import End, ModelNetwork
+from kuijia_app.proof.model.network import End, Hop, ModelNetwork, Walk, arrives
+from kuijia_app.proof.model.packet import Label, VlanTag
+from kuijia_app.proof.model.switch import ModelForwarding
 from kuijia_app.proof.verification import entering_packet
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.options import Liveness, PipelineOptions
@@ -75,6 +78,26 @@ def test_a_session_whose_packets_do_not_arrive_is_down_although_its_links_are_up
     model = ModelNetwork(plan, tables, Liveness.BFD)
     assert not model.is_live(("s1", session.watched_port))
     assert not model.is_live(("s4", session.watched_port))
+
+
+@pytest.mark.parametrize(
+    ("header", "port", "is_there"),
+    [
+        ({}, 0, True),
+        ({"labels": (Label(16, 6),)}, 0, False),
+        ({"vlans": (VlanTag(16, 6),)}, 0, False),
+        ({}, 1, False),
+    ],
+)
+def test_a_sessions_packet_arrives_at_its_port_without_any_tag(
+    header: dict[str, Any], port: int, *, is_there: bool
+) -> None:
+    session = BfdSessions(motivation_plan()).over(("s1", "s2", "s4"))
+    packet = dataclasses.replace(network(motivation_plan()).session_packet(session), **header)
+    assert packet.dscp == 48, "the traffic class of Open vSwitch's BFD: CS6"
+    walk = Walk([Hop("s4", packet, ModelForwarding(), session.inner_port + port, packet)], End.LEFT)
+    assert arrives(walk, "s4", session) is is_there
+    assert not arrives(walk, "s1", session)
 
 
 def test_a_failed_node_takes_the_ports_towards_it_down() -> None:
