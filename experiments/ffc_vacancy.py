@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.gscale.plans import TUNNELS, gscale
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.score import size
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from te_solver.model.demand_generators import gravity, scaled_to_total
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
@@ -33,13 +30,14 @@ PUBLISHED = 7.5
 """Percent: "about 5 to 10 %"."""
 
 
-def run_vacancy(draws: int, settings: Settings, output: OutputFolder, progress: Progress) -> Outcome:
+def run_vacancy(run: Execution) -> Outcome:
     """Draw gravity demands and compare the throughput of FFC with that of plans without protection."""
     network = gscale()
+    draws = run.args.repetitions or run.sized(_QUICK_DRAWS, _DRAWS, _FULL_DRAWS)
     found: dict[tuple[int, float], list[float]] = {(links, demand): [] for links in PROTECTED for demand in DEMANDS}
     for draw in range(draws):
-        progress.show(f"{NAME}: {draw} of {draws} draws")
-        most = fitting(gravity(network, np.random.default_rng([settings.seed, draw])), network)
+        run.show(f"{draw} of {draws} draws")
+        most = fitting(gravity(network, np.random.default_rng([run.seed, draw])), network)
         for demand in DEMANDS:
             for links, percent in vacant(most, demand, network).items():
                 found[links, demand].append(percent)
@@ -63,7 +61,7 @@ def run_vacancy(draws: int, settings: Settings, output: OutputFolder, progress: 
             f"Means of {draws} draws of gravity demands between all sites.",
         ),
     )
-    return write_exhibits(NAME, [exhibit], settings, output)
+    return run.written(exhibit)
 
 
 def fitting(demands: Sequence[Demand], network: Topology) -> tuple[Demand, ...]:
@@ -92,18 +90,13 @@ def vacant(most: Sequence[Demand], demand: float, network: Topology) -> dict[int
 _DRAWS, _QUICK_DRAWS, _FULL_DRAWS = 10, 1, 50
 
 
-def ffc_vacancy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    draws = _QUICK_DRAWS if settings.quick else _FULL_DRAWS if args.full else _DRAWS
-    return run_vacancy(args.repetitions or draws, settings, output, progress)
-
-
-EXPERIMENTS = {
-    "ffc-vacancy": Experiment(
-        ffc_vacancy,
-        without=("capacity",),
-        own_help={
-            "full": "50 draws of demands (default: 10)",
-            "repetitions": "N draws of demands (default: 10, with --quick 1, with --full 50)",
-        },
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            run_vacancy,
+            full="50 draws of demands (default: 10)",
+            repetitions="N draws of demands (default: 10, with --quick 1, with --full 50)",
+            sweeps=False,
+        )
+    }
+)

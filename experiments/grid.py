@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from experiments.experiment import Configure, Experiment, Outcome, Settings, no_options
 from experiments.reporting.exhibit_output import write_exhibits, write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import Reader
+from kuijia_base.manifest import describe_computation, describe_program, package_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import swept_by_key
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept, swept_by_key
 from kuijia_base.sweep.workers import workers_from
 
 Key = TypeVar("Key", bound=Hashable)
 Column = TypeVar("Column", bound=Hashable)
 Case = TypeVar("Case")
 Size = TypeVar("Size")
+Shared = TypeVar("Shared")
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Execution:
 
     Attributes:
         args: options of the command line.
+        began: time since the epoch.
     """
 
     name: str
@@ -36,6 +40,15 @@ class Execution:
     args: argparse.Namespace
     output: OutputFolder
     progress: Progress
+    began: float = field(default_factory=time.time)
+
+    @property
+    def backend(self) -> str:
+        return self.settings.backend
+
+    @property
+    def seed(self) -> int:
+        return self.settings.seed
 
     @property
     def seeds(self) -> range:
@@ -48,10 +61,33 @@ class Execution:
         return quick if self.settings.quick else default
 
     def swept(
-        self, work: Callable[[None, Case], Any], keyed: Mapping[Key, Sequence[Case]]
+        self, work: Callable[[None, Case], Any], keyed: Mapping[Key, Sequence[Case]], suffix: str = ""
     ) -> AbstractContextManager[dict[Key, list[Any]]]:
-        """Run `work` on the cases of each key; finished ones are kept until the block has written its files."""
-        return swept_by_key(self.name, keyed, work, workers_from(self.args), self.output, self.progress)
+        """Run `work` on the cases of each key; finished ones are kept until the block has written its files.
+
+        Where one experiment has several sweeps, each has a `suffix` of its own.
+        """
+        return swept_by_key(f"{self.name}{suffix}", keyed, work, workers_from(self.args), self.output, self.progress)
+
+    def swept_cases(
+        self,
+        work: Callable[[Shared, Case], Any],
+        shared: Shared,
+        cases: Sequence[Case],
+        told: Mapping[str, Any],
+        suffix: str = "",
+    ) -> AbstractContextManager[list[Any]]:
+        """Run `work` on each case, with what is the same for all; `told` decides which finished ones can be kept."""
+        sweep = Sweep(f"{self.name}{suffix}", told, shared, no_preparation, work, cases)
+        return swept(sweep, workers_from(self.args), self.output, self.progress)
+
+    def computed(self) -> dict[str, Any]:
+        """Return the manifest of what was computed until now."""
+        return describe_computation(self.began, time.time() - self.began)
+
+    def timeless(self) -> dict[str, Any]:
+        """Return a manifest without times, for files that depend neither on who made them nor on interruptions."""
+        return {**describe_program(), "packages": package_versions(), "settings": asdict(self.settings)}
 
     def written(self, *exhibits: Exhibit) -> Outcome:
         """Write the exhibits and return the outcome."""
@@ -75,6 +111,7 @@ class Offered:
         seeds: number of seeds by default, with --quick and with --full; empty if it is that of all experiments.
         without: options of `kuijia run` that mean nothing in it, with `capacity`, which none of these has.
         full: help of --full.
+        repetitions: help of --repetitions, where these are no seeds.
         sweeps: True if it runs cases in several processes.
         configure: adds its own options.
         reader: makes exhibits of the files that runs leave; None if all of them are exhibits.
@@ -84,6 +121,7 @@ class Offered:
     seeds: tuple[int, ...] = ()
     without: tuple[str, ...] = ()
     full: str = ""
+    repetitions: str = ""
     sweeps: bool = True
     configure: Configure = no_options
     reader: Reader | None = None
@@ -91,8 +129,8 @@ class Offered:
     def experiment(self, name: str) -> Experiment:
         """Return it as the catalog finds it under this name."""
         own_help = {"full": self.full} if self.full else {}
-        if self.seeds and "repetitions" not in self.without:
-            own_help["repetitions"] = self._seeds_in_words()
+        if self.repetitions or (self.seeds and "repetitions" not in self.without):
+            own_help["repetitions"] = self.repetitions or self._seeds_in_words()
 
         def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
             if self.seeds:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
 from itertools import count, permutations
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.experiment import Experiment, Outcome, Runner, Settings
+from experiments.experiment import Settings
+from experiments.grid import Offered, offered
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.plans import plan_of
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from experiments.results.result import Check
@@ -22,8 +20,6 @@ from kuijia_app.tables.paper_tables import Memory, figure_6, figure_8, stored
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.rules import ETH_TYPE_MPLS, FlowEntry, Match, Output, SetQueue
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from te_solver.model.plan import FIRST_PATH_ID, Plan, Tunnel
 
 _PRIORITY = 100
@@ -187,13 +183,6 @@ def fields(settings: Settings) -> Exhibit:
     )
 
 
-def _runner(name: str, make: Callable[[Settings], Exhibit]) -> Runner:
-    def run(settings: Settings, _: argparse.Namespace, output: OutputFolder, __: Progress) -> Outcome:
-        return write_exhibits(name, [make(settings)], settings, output)
-
-    return run
-
-
 SIZE_BARS = {
     "fields": SizeBar(
         cause="our entries match tunnels and classes, the paper's single aggregates",
@@ -201,14 +190,11 @@ SIZE_BARS = {
     ),
 }
 
-EXPERIMENTS = {
-    name: Experiment(
-        _runner(name, make),
-        without=("capacity", "repetitions", "quick", "full"),
-    )
-    for name, make in (
-        ("fig6", lambda _: figure_6_counts()),
-        ("fig8", lambda _: figure_8_counts()),
-        ("fields", fields),
-    )
-}
+_NEITHER = ("repetitions", "quick", "full")
+EXPERIMENTS = offered(
+    {
+        "fig6": Offered(lambda run: run.written(figure_6_counts()), without=_NEITHER, sweeps=False),
+        "fig8": Offered(lambda run: run.written(figure_8_counts()), without=_NEITHER, sweeps=False),
+        "fields": Offered(lambda run: run.written(fields(run.settings)), without=_NEITHER, sweeps=False),
+    }
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,26 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.compared_schemes import add_schemes
-from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.gscale.cases import Case, aggregates_of
 from experiments.gscale.plans import plan_of
 from experiments.measuring.failure_run import Failing, WantedFlow, roles_of
 from experiments.measuring.packet_options import DETECTION_SECONDS, add_queues
 from experiments.measuring.packet_run import FRAME, TCP_PAYLOAD, slot_of
 from experiments.motivation.report import CASES, PAPERS_CUT, TABLE_2, TABLE_3, motivation_plan, wanted_flows
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.results.score import limit
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError
-from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import different_ones
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import bars, legend_below, look, new_figure, write_picture
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import Workers, workers_from
 from simulator.packet.credited import Credited
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.transports import Congestion, Tcp, Transport
@@ -404,37 +398,29 @@ def _draw(axes: Axes, exhibit: Exhibit, labels: Sequence[str]) -> None:
 _NAME = "victim-transports"
 
 
-def run_cases(
-    choice: Choice,
-    conditions: RunConditions,
-    settings: Settings,
-    workers: Workers,
-    output: OutputFolder,
-    progress: Progress,
-) -> Outcome:
+def run_cases(run: Execution) -> Outcome:
     """Simulate all cases, and write tables, pictures and the numbers of each case.
 
     Raises:
         InputError: a transport is unknown.
     """
+    args, settings = run.args, run.settings
+    delay = LINK_DELAY_SECONDS if args.link_delay_seconds is None else args.link_delay_seconds
+    buffer = args.buffer_packets or run.sized(QUICK_BUFFER_PACKETS, BUFFER_PACKETS)
+    conditions = RunConditions(run.sized(QUICK_CAPACITY, CAPACITY), buffer, delay, settings.seed)
+    choice = Choice(args.places, args.schemes, args.transports, settings.repetitions)
     known = transport_names()
     if unknown := [name for name in choice.transports if name not in known]:
         raise InputError("option", "--transports", f"{unknown[0]} is unknown", f"among {', '.join(known)}")
     demoting = [scheme for scheme in choice.schemes if demotes(scheme)]
     credited = [name for name in choice.transports if is_credited(name)]
     cases = list(cases_of(choice, demoting, credited))
-    began = time.time()
     told = {"choice": asdict(choice), "conditions": asdict(conditions)}
-    with swept(Sweep(_NAME, told, conditions, no_preparation, outcome, cases), workers, output, progress) as found:
-        data = {**told, "cases": found, "manifest": describe_computation(began, time.time() - began)}
-        output.write_json(f"{_NAME}.json", data)
-        shown = list(exhibits(_paired(cases, found), conditions))
-        write_picture(output, f"{_NAME}.svg", lambda: transports_figure(shown))
-        return write_exhibits(_NAME, shown, settings, output)
-
-
-def _paired(cases: list[VictimRun], found: list[dict[str, Any]]) -> list[tuple[VictimRun, dict[str, Any]]]:
-    return list(zip(cases, found, strict=True))
+    with run.swept_cases(outcome, conditions, cases, told) as found:
+        run.output.write_json(f"{_NAME}.json", {**told, "cases": found, "manifest": run.computed()})
+        shown = list(exhibits(list(zip(cases, found, strict=True)), conditions))
+        write_picture(run.output, f"{_NAME}.svg", lambda: transports_figure(shown))
+        return run.written(*shown)
 
 
 def configure(options: Options) -> None:
@@ -456,17 +442,6 @@ def configure(options: Options) -> None:
     )
 
 
-def victim_transports(
-    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
-) -> Outcome:
-    usual = QUICK_BUFFER_PACKETS if settings.quick else BUFFER_PACKETS
-    delay = LINK_DELAY_SECONDS if args.link_delay_seconds is None else args.link_delay_seconds
-    capacity = QUICK_CAPACITY if settings.quick else CAPACITY
-    conditions = RunConditions(capacity, args.buffer_packets or usual, delay, settings.seed)
-    choice = Choice(args.places, args.schemes, args.transports, settings.repetitions)
-    return run_cases(choice, conditions, settings, workers_from(args), output, progress)
-
-
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(each.strip() for each in text.split(","))
     if len(set(names)) < len(names) or not all(names):
@@ -474,11 +449,4 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-EXPERIMENTS = {
-    "victim-transports": Experiment(
-        victim_transports,
-        configure=configure,
-        sweeps=True,
-        without=("capacity", "full", "framework", "slots"),
-    ),
-}
+EXPERIMENTS = offered({_NAME: Offered(run_cases, without=("full", "framework", "slots"), configure=configure)})

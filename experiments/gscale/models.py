@@ -99,9 +99,9 @@ def compute(case: Case, settings: Settings) -> Result:
     flows = aggregates_of(plan, case.link, case.scheme, settings.slots)
     role = roles_of(flows, case.link)
     capacity = [link.capacity for link in plan.topology.links]
-    planned = offered(plan.topology, case.protocol, [flow.tunnel for flow in flows], flows, {})
+    planned = fluid_flows(plan.topology, case.protocol, [flow.tunnel for flow in flows], flows, {})
     low = {flow.name: failure_scheme(case.scheme).demotes(role[flow.name]) for flow in flows}
-    rerouted = offered(plan.topology, case.protocol, [flow.backup for flow in flows], flows, low)
+    rerouted = fluid_flows(plan.topology, case.protocol, [flow.backup for flow in flows], flows, low)
     before, after = (share(capacity, each).goodput.tolist() for each in (planned, rerouted))
     series = [Series((), (), ())] * len(flows)
     if case.traffic == "tcp":
@@ -134,7 +134,7 @@ def compute(case: Case, settings: Settings) -> Result:
     )
 
 
-def offered(
+def fluid_flows(
     topology: Topology,
     protocol: Protocol,
     tunnels: Sequence[Tunnel],

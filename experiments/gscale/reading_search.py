@@ -5,13 +5,13 @@ The nearest of many is near by chance too. So the reading is chosen on some draw
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, get_args
 
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome, Settings
+from experiments.grid import Execution, Offered, offered
 from experiments.gscale.cases import AXIS, CURVES, DEMANDS, REPETITIONS
 from experiments.gscale.plans import DIRECTED, PLANNED_SHARE, Average, Direct, GscaleReading, Rates
 from experiments.gscale.readings import (
@@ -24,14 +24,8 @@ from experiments.gscale.readings import (
     losses_of_each,
     summary_of,
 )
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
-from kuijia_base.manifest import describe_program, package_versions
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import Workers, workers_from
 
 FORMAT, VERSION = "kuijia-readings-search", 1
 
@@ -156,33 +150,28 @@ NAME = "gscale-search"
 
 _Held = tuple[Settings, GscaleReading]
 
+_QUICK, _CAMPAIGNS, _FULL = 1, 8, 67
+"""Campaigns of three draws of pairs in each of the two parts, unless `--repetitions` sets their number."""
 
-def run_search(
-    settings: Settings, campaigns: int, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
-    """Choose on the given number of campaigns of three draws, judge on as many others, and write both."""
-    draws, tried = campaigns * REPETITIONS, combinations()
-    told = {"seed": settings.seed, "draws": draws}
-    choosing = Sweep(NAME, told, settings, no_preparation, losses_of_draw, cases=range(1, draws + 1))
-    with swept(choosing, workers, output, progress) as found:
+
+def gscale_search(run: Execution) -> Outcome:
+    """Choose on some campaigns of three draws, judge on as many others, and write both."""
+    campaigns = run.args.repetitions or run.sized(_QUICK, _CAMPAIGNS, _FULL)
+    draws, tried, settings = campaigns * REPETITIONS, combinations(), run.settings
+    told = {"seed": run.seed, "draws": draws}
+    with run.swept_cases(losses_of_draw, settings, range(1, draws + 1), told) as found:
         summaries = {name: summary_of([draw[name] for draw in found]) for name in tried}
         reading = tried[nearest(summaries)]
-        judging = Sweep(
-            f"{NAME}-held-out",
-            {**told, "reading": asdict(reading)},
-            (settings, reading),
-            no_preparation,
-            losses_of_held_out_draw,
-            cases=range(draws + 1, 2 * draws + 1),
-        )
-        with swept(judging, workers, output, progress) as held_out:
+        others, told = range(draws + 1, 2 * draws + 1), {**told, "reading": asdict(reading)}
+        held: _Held = settings, reading
+        with run.swept_cases(losses_of_held_out_draw, held, others, told, "-held-out") as held_out:
             data = {
                 **search_to_json(summaries, draws, summary_of(held_out), draws),
                 "experiment": NAME,
-                "seed": settings.seed,
-                "manifest": {**describe_program(), "packages": package_versions(), "settings": asdict(settings)},
+                "seed": run.seed,
+                "manifest": run.timeless(),
             }
-            return write_study(NAME, data, exhibits(data), output)
+            return run.studied(data, exhibits(data))
 
 
 def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:
@@ -197,26 +186,15 @@ def losses_of_held_out_draw(held: _Held, draw: int) -> Losses:
     return losses_of(reading, draw, settings.seed)
 
 
-_SEARCHED, _SEARCHED_IN_FULL = 8, 67
-"""Campaigns of three draws of pairs in each of the two parts, unless `--repetitions` sets their number."""
-
-
-def gscale_search(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    campaigns = args.repetitions or (_SEARCHED_IN_FULL if args.full else 1 if settings.quick else _SEARCHED)
-    return run_search(settings, campaigns, workers_from(args), output, progress)
-
-
 SIZE_BARS = {"gscale-search*": None}  # shows readings beside each other
 
-EXPERIMENTS = {
-    "gscale-search": Experiment(
-        gscale_search,
-        sweeps=True,
-        without=("capacity",),
-        own_help={
-            "repetitions": "N campaigns of 3 draws of pairs in each part (default: 8, with --quick 1, with --full 67)",
-            "full": "67 campaigns in each part of the search (default: 8)",
-        },
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            gscale_search,
+            full="67 campaigns in each part of the search (default: 8)",
+            repetitions="N campaigns of 3 draws of pairs in each part (default: 8, with --quick 1, with --full 67)",
+            reader=each_file(exhibits),
+        )
+    }
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
@@ -12,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.experiment import DEFAULT_CAPACITY, Experiment, Outcome, Settings
+from experiments.experiment import DEFAULT_CAPACITY, Outcome, Settings
+from experiments.grid import Execution, Offered, offered
 from experiments.gscale.cases import (
     AXIS,
     CURVES,
@@ -25,7 +25,7 @@ from experiments.gscale.cases import (
     aggregates_of,
     phases_of,
 )
-from experiments.gscale.models import offered
+from experiments.gscale.models import fluid_flows
 from experiments.gscale.plans import (
     DIRECTED,
     NEAREST,
@@ -40,17 +40,11 @@ from experiments.gscale.plans import (
 )
 from experiments.measuring.failure_run import Failing, WantedFlow
 from experiments.measuring.packet_run import PacketConditions, simulate
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from experiments.results.result import FlowResult, Protocol
 from experiments.results.stored_files import each_file
 from kuijia_app.tables.options import OptionWords, pipeline_options
-from kuijia_base.manifest import describe_program, package_versions
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import Workers, workers_from
 from simulator.flow.model import share
 from te_solver.model.plan import Plan
 from te_solver.schemes.all_schemes import failure_scheme
@@ -232,7 +226,7 @@ def _goodput(
 ) -> Rates:
     tunnels = [flow.backup if rerouted else flow.tunnel for flow in flows]
     waiting = dict.fromkeys(low, True)
-    each = offered(plan.topology, protocol, tunnels, flows, waiting, round_trips=reading.round_trips)
+    each = fluid_flows(plan.topology, protocol, tunnels, flows, waiting, round_trips=reading.round_trips)
     return share([link.capacity for link in plan.topology.links], each).goodput
 
 
@@ -468,34 +462,36 @@ def _had(flow: FlowResult) -> float:
 
 NAME = "gscale-readings"
 
+_QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
+"""Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
 
-def run_study(
-    settings: Settings, campaigns: int, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
-    """Compute the given number of campaigns of three draws; write the comparison as text, JSON and picture."""
-    draws = campaigns * REPETITIONS
-    told = {"seed": settings.seed, "draws": draws}
-    sweep = Sweep(NAME, told, settings, no_preparation, losses_of_draw, cases=range(1, draws + 1))
-    with swept(sweep, workers, output, progress) as found:
-        return _written({name: [draw[name] for draw in found] for name in READINGS}, draws, settings, output)
+_IN_PACKETS, _IN_PACKETS_IN_FULL = 1, 10
+"""The same in packets, where one campaign takes a quarter of an hour of processor time."""
 
 
-def run_packet_study(
-    settings: Settings, campaigns: int, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def gscale_readings(run: Execution) -> Outcome:
+    """Compute campaigns of three draws, on one of the backends; write the comparison as text, JSON and picture."""
+    if run.backend == "packet":
+        return run_packet_study(run, run.args.repetitions or run.sized(_IN_PACKETS, _IN_PACKETS, _IN_PACKETS_IN_FULL))
+    draws = REPETITIONS * (run.args.repetitions or run.sized(_QUICK, _CAMPAIGNS, _FULL))
+    told = {"seed": run.seed, "draws": draws}
+    with run.swept_cases(losses_of_draw, run.settings, range(1, draws + 1), told) as found:
+        return _written(run, {name: [draw[name] for draw in found] for name in READINGS}, draws)
+
+
+def run_packet_study(run: Execution, campaigns: int) -> Outcome:
     """Simulate the same in packets, without readings of how TCP shares a link: there it shares as it does."""
-    draws = campaigns * REPETITIONS
+    draws, settings = campaigns * REPETITIONS, run.settings
     told = {"seed": settings.seed, "draws": draws, "quick": settings.quick, "slots": settings.slots}
     shown = [name for name, reading in READINGS.items() if reading.round_trips]
     groups = [[shown[number] for number in numbers] for numbers in alike([READINGS[name] for name in shown]).values()]
     cases = [(names, draw) for draw in range(1, draws + 1) for names in groups]
-    sweep = Sweep(f"{NAME}-packet", told, settings, PacketReadings, _losses_in_packets, cases)
-    with swept(sweep, workers, output, progress) as found:
+    with run.swept_cases(_losses_in_packets, PacketReadings(settings), cases, told, "-packet") as found:
         losses: dict[str, list[Losses]] = {name: [] for name in shown}
         for each in found:
             for name, its in each.items():
                 losses[name].append(its)
-        return _written(losses, draws, settings, output)
+        return _written(run, losses, draws)
 
 
 def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:
@@ -507,42 +503,23 @@ def _losses_in_packets(readings: PacketReadings, case: tuple[Sequence[str], int]
     return readings.losses(*case)
 
 
-def _written(losses: Mapping[str, Sequence[Losses]], draws: int, settings: Settings, output: OutputFolder) -> Outcome:
+def _written(run: Execution, losses: Mapping[str, Sequence[Losses]], draws: int) -> Outcome:
     summaries = {name: summary_of(each) for name, each in losses.items()}
-    data = {**readings_to_json(summaries, draws), "experiment": NAME, "seed": settings.seed}
-    if settings.backend != "flow":
-        data["backend"] = settings.backend
-    # The file has no times, so that it does not depend on who computed it or on interruptions.
-    data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
-    return write_study(NAME, data, exhibits(data), output)
+    data = {**readings_to_json(summaries, draws), "experiment": NAME, "seed": run.seed}
+    if run.backend != BACKEND:
+        data["backend"] = run.backend
+    data["manifest"] = run.timeless()
+    return run.studied(data, exhibits(data))
 
 
-_QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
-"""Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
-
-_IN_PACKETS, _IN_PACKETS_IN_FULL = 1, 10
-"""The same in packets, where one campaign takes a quarter of an hour of processor time."""
-
-
-def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-
-    if settings.backend == "packet":
-        campaigns = args.repetitions or (_IN_PACKETS_IN_FULL if args.full else _IN_PACKETS)
-        return run_packet_study(settings, campaigns, workers_from(args), output, progress)
-    campaigns = args.repetitions or (_FULL if args.full else _QUICK if settings.quick else _CAMPAIGNS)
-    return run_study(settings, campaigns, workers_from(args), output, progress)
-
-
-EXPERIMENTS = {
-    "gscale-readings": Experiment(
-        gscale_readings,
-        sweeps=True,
-        without=("capacity",),
-        own_help={
-            "repetitions": "N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67;"
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            gscale_readings,
+            full="67 campaigns instead of 10; in packets 10 instead of 1",
+            repetitions="N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67;"
             " in packets 1, with --full 10)",
-            "full": "67 campaigns instead of 10; in packets 10 instead of 1",
-        },
-        reader=each_file(exhibits),
-    ),
-}
+            reader=each_file(exhibits),
+        )
+    }
+)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome, Settings
+from experiments.grid import Execution, Offered, offered
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.models import PAPER_CAPACITY, PacketModel, compute_packets
 from experiments.gscale.plans import plan_of
 from experiments.gscale.table4 import OWN_TOLERANCE, restless_flows, seconds_by_flow
 from experiments.measuring.packet_run import PacketConditions
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from experiments.results.result import Role
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import workers_from
 from te_solver.model.plan import Plan
 
 NAME = "table4-factors"
@@ -100,14 +95,12 @@ def simulate(ready: None, work: Work) -> dict[str, Any]:
     }
 
 
-def run_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+def run_factors(run: Execution) -> Outcome:
     """Simulate all runs, and write the tables of both roles."""
-    settings = replace(settings, capacity=_QUICK_CAPACITY if settings.quick else PAPER_CAPACITY)
-    cases = list(works(settings))
+    settings = replace(run.settings, capacity=run.sized(_QUICK_CAPACITY, PAPER_CAPACITY))
     told = {"settings": asdict(settings), "conditions": {name: asdict(each) for name, each in VARIED.items()}}
-    sweep = Sweep(NAME, told, None, no_preparation, simulate, cases)
-    with swept(sweep, workers_from(args), output, progress) as found:
-        return write_exhibits(NAME, list(by_condition(found)), settings, output)
+    with run.swept_cases(simulate, None, list(works(settings)), told) as found:
+        return run.written(*by_condition(found))
 
 
 def by_condition(found: Sequence[Mapping[str, Any]]) -> Iterator[Exhibit]:
@@ -152,4 +145,4 @@ def _conditions() -> str:
 
 SIZE_BARS = {"table4-factors*": None}  # shows conditions beside each other
 
-EXPERIMENTS = {NAME: Experiment(run_factors, sweeps=True, without=("capacity", "repetitions", "full"))}
+EXPERIMENTS = offered({NAME: Offered(run_factors, without=("repetitions", "full"))})

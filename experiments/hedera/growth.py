@@ -27,7 +27,6 @@ from experiments.results.score import order
 from experiments.results.stored_files import each_file
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride
-from kuijia_base.manifest import describe_computation
 from kuijia_base.parallel import end_with
 from simulator.flow_sizes.published import published_flow_sizes
 
@@ -52,7 +51,6 @@ ARRIVALS = (ECMP, ANNEALING)
 
 def run_growth(run: Execution, ports: Sequence[int]) -> Outcome:
     """Simulate every size, with as many parts in parallel as processors; write the table as text, JSON and picture."""
-    began = time.time()
     parts = [(each, part) for each in ports for part in (*PATTERNS, *ARRIVALS)]
     run.show(f"{len(parts)} simulations of {min(ports)} to {max(ports)} ports")
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -75,7 +73,7 @@ def run_growth(run: Execution, ports: Sequence[int]) -> Outcome:
         "load": LOAD,
         "flow_sizes": FLOW_SIZES,
         "sizes": rows,
-        "manifest": describe_computation(began, time.time() - began),
+        "manifest": run.computed(),
     }
     return run.studied(data, exhibits(data))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, product
@@ -25,7 +24,6 @@ from hedera.network.matrices import Matrix, random_targets
 from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.interface import Elephants
 from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, Start
-from kuijia_base.manifest import describe_computation
 
 NAME = "hedera-iterations"
 
@@ -183,7 +181,6 @@ published bandwidth changes little beyond 100,000, which are 38 million exchange
 def run_iterations(run: Execution) -> Outcome:
     """Run every reading; write tables and pictures."""
     scope = run.sized(_QUICK, _USUAL, _FULL)
-    began = time.time()
     theirs = published()
     rows = []
     for ports, (name, reading), iterations in _cases(scope, theirs["iterations"]):
@@ -206,7 +203,7 @@ def run_iterations(run: Execution) -> Outcome:
         "seeds": scope.seeds,
         "rows": rows,
         "published": theirs,
-        "manifest": describe_computation(began, time.time() - began),
+        "manifest": run.computed(),
     }
     return run.studied(data, exhibits(data))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -13,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.packet import PollTiming, in_rounds, packet_counts
 from experiments.hedera.schemes import (
     ANNEALING,
@@ -29,7 +29,6 @@ from experiments.hedera.schemes import (
     refuse_packet_options,
 )
 from experiments.hedera.simulation import FlowTrace, FluidHistory, FluidSetting, FluidSimulation, endless_goodput
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.result import Check
 from experiments.results.score import limit, order
@@ -42,12 +41,7 @@ from hedera.placement.registry import EcmpPlacement, GlobalFirstFit, hashed_labe
 from hedera.placement.scheduling_round import ELEPHANT, PollReply, SchedulingRound
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import positive_number_within
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import swept_by_key
-from kuijia_base.sweep.workers import Workers, workers_from
 from kuijia_base.text import parse_whole
 from simulator.flow.ramp import Ramp
 from simulator.flow_sizes.distribution import FlowSizes
@@ -183,16 +177,16 @@ def arriving(fabric: Fabric, sizes: FlowSizes, load: float, end: float, seed: in
     return FlowTrace(source.astype(np.int32), target.astype(np.int32), start, drawn)
 
 
-def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, progress: Progress) -> Outcome:
+def run_large(run: Execution, options: LargeOptions) -> Outcome:
     """Simulate a minute of everything; write tables and a picture."""
     sizes = larger(find_flow_sizes(options.flow_sizes), options.flow_sizes)
     tree = FatTree(options.ports, AUTHORS_NIC_RATE)
     patterns = {}
-    for matrix in matrices(tree, settings.seed):
-        progress.show(f"{NAME}: {matrix.name}")
-        patterns[matrix.name] = of_pattern(tree, matrix, FluidSetting(seed=settings.seed, ramp=options.ramp))
-    setting = FluidSetting(seed=settings.seed, ramp=options.ramp)
-    workload = arriving(tree, sizes, options.load, setting.end, settings.seed)
+    setting = FluidSetting(seed=run.seed, ramp=options.ramp)
+    for matrix in matrices(tree, run.seed):
+        run.show(matrix.name)
+        patterns[matrix.name] = of_pattern(tree, matrix, setting)
+    workload = arriving(tree, sizes, options.load, setting.end, run.seed)
     data = {
         "experiment": NAME,
         "backend": "flow",
@@ -201,9 +195,9 @@ def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, p
         "load": options.load,
         "flow_sizes": options.flow_sizes,
         "ramp": None if options.ramp is None else asdict(options.ramp),
-        "arrivals": of_arrivals(tree, workload, setting, progress),
+        "arrivals": of_arrivals(tree, workload, setting, run.show),
     }
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def matrices(tree: FatTree, seed: int) -> list[Matrix]:
@@ -226,14 +220,14 @@ def of_pattern(tree: FatTree, matrix: Matrix, setting: FluidSetting) -> dict[str
 
 
 def of_arrivals(
-    tree: FatTree, workload: FlowTrace, setting: FluidSetting, progress: Progress
+    tree: FatTree, workload: FlowTrace, setting: FluidSetting, show: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
     """Return goodput, moves and completion times of each placement while flows come and go."""
     placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
     placements[_WITH_FEE] = SimulatedAnnealing(annealing(tree.hosts, setting.seed, FEE))
     found = {}
     for name, placement in placements.items():
-        progress.show(f"{NAME}: {workload.flows:,} flows come and go, {name}")
+        show(f"{workload.flows:,} flows come and go, {name}")
         found[name] = figures_of(workload, FluidSimulation(tree, placement, workload, setting).run())
     nothing_blocks = FluidSimulation(tree, EcmpPlacement(), workload, replace(setting, blocking=False))
     return {**found, NON_BLOCKING: figures_of(workload, nothing_blocks.run())}
@@ -400,16 +394,13 @@ class _Arrivals:
         return np.where(choice == HASHED, self._hash[flows], choice)
 
 
-def run_packet_arrivals(
-    settings: Settings, usual: ArrivalCase, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_packet_arrivals(run: Execution, usual: ArrivalCase) -> Outcome:
     """Run every scheme with the options of `usual`; write figures as text, JSON and picture."""
     cases = {scheme: [replace(usual, scheme=scheme)] for scheme in SCHEMES}
-    began = time.time()
-    with swept_by_key(f"{NAME}-packet", cases, run_arrivals, workers, output, progress) as runs:
+    with run.swept(run_arrivals, cases, "-packet") as runs:
         data = {
             "experiment": NAME,
-            "backend": settings.backend,
+            "backend": run.backend,
             "hosts": usual.ports**3 // 4,
             "load": usual.load,
             "flow_sizes": usual.flow_sizes,
@@ -417,10 +408,10 @@ def run_packet_arrivals(
             "period": usual.period,
             "seed": usual.seed,
             "packet": asdict(usual.options),
-            "schemes": {scheme: run for scheme, (run,) in runs.items()},
-            "manifest": describe_computation(began, time.time() - began),
+            "schemes": {scheme: one for scheme, (one,) in runs.items()},
+            "manifest": run.computed(),
         }
-        return write_study(NAME, data, exhibits(data), output)
+        return run.studied(data, exhibits(data))
 
 
 _WORSE = 0.1
@@ -543,37 +534,37 @@ def _fee_checks(arrivals: Mapping[str, Any]) -> Iterator[Check]:
     yield limit("goodput with a fee, of that without", charged["goodput"] / free["goodput"], low=_LEAST_GOODPUT)
 
 
-def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    if settings.backend == "flow":
-        refuse_packet_options(args, settings.backend)
+def hedera_8192(run: Execution) -> Outcome:
+    args = run.args
+    if run.backend == "flow":
+        refuse_packet_options(args, run.backend)
         if args.seconds is not None:
             raise InputError("option", "--seconds", "changes nothing on flow", "--backend packet with it")
-        ports = args.ports or (_QUICK_PORTS if settings.quick else _PORTS)
-        options = LargeOptions(ports, args.arriving_load, args.flow_sizes, ramp_from(args, "flow"))
-        return run_large(settings, options, output, progress)
-    ramp_from(args, settings.backend)
-    usual = _PORTS if args.full else _QUICK_PACKET_PORTS if settings.quick else _PACKET_PORTS
-    seconds = args.seconds or (_QUICK_SECONDS if settings.quick else _SECONDS)
+        ports = args.ports or run.sized(_QUICK_PORTS, _PORTS)
+        return run_large(run, LargeOptions(ports, args.arriving_load, args.flow_sizes, ramp_from(args, "flow")))
+    ramp_from(args, run.backend)
+    seconds = args.seconds or run.sized(_QUICK_SECONDS, _SECONDS)
     case = ArrivalCase(
         scheme="",
-        ports=args.ports or usual,
+        ports=args.ports or run.sized(_QUICK_PACKET_PORTS, _PACKET_PORTS, _PORTS),
         load=args.arriving_load,
         flow_sizes=args.flow_sizes,
         end=seconds,
         period=seconds / _ROUNDS,
-        seed=settings.seed,
+        seed=run.seed,
         options=packet_options_from(args),
     )
-    return run_packet_arrivals(settings, case, workers_from(args), output, progress)
+    return run_packet_arrivals(run, case)
 
 
-EXPERIMENTS = {
-    NAME: Experiment(
-        hedera_8192,
-        configure=configure,
-        sweeps=True,
-        without=("capacity", "repetitions"),
-        own_help={"full": "with --backend packet: 8,192 hosts (default: 1,024)"},
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            hedera_8192,
+            without=("repetitions",),
+            full="with --backend packet: 8,192 hosts (default: 1,024)",
+            configure=configure,
+            reader=each_file(exhibits),
+        )
+    }
+)

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.lab import ATTEMPTS, HederaLab, authors_lab
 from experiments.hedera.packet import PacketNetwork
 from experiments.hedera.schemes import (
@@ -38,7 +39,6 @@ from experiments.hedera.schemes import (
     refuse_packet_options,
 )
 from experiments.hedera.simulation import FlowTrace, FluidSetting, FluidSimulation
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
@@ -49,10 +49,7 @@ from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import make_placement
 from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import positive_count, positive_number
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import swept_by_key
-from kuijia_base.sweep.workers import Workers, workers_from
 from simulator.flow.ramp import Ramp
 from testbed.traffic.transfers import Errand, Transfer, run_transfers
 
@@ -300,54 +297,43 @@ Done = dict[str, tuple[list[Transfer], dict[str, Any]]]
 """Transfers and circumstances by scheme."""
 
 
-def run_shuffle(settings: Settings, options: ShuffleOptions, output: OutputFolder, progress: Progress) -> Outcome:
+def run_shuffle(run: Execution, options: ShuffleOptions) -> Outcome:
     """Shuffle under every scheme on switches or in the flow model; write figures and all transfers."""
     done: Done = {}
     for scheme in options.schemes:
-        if settings.backend == "flow":
+        if run.backend == "flow":
             began = time.time()
-            transfers = flow_shuffle(options, scheme, settings.seed)
+            transfers = flow_shuffle(options, scheme, run.seed)
             done[scheme] = transfers, {"disturbed": (), "manifest": describe_computation(began, time.time() - began)}
         else:
-            done[scheme] = _measure(scheme, options, settings.seed, progress)
-        progress.say(f"{scheme}: {figures(done[scheme][0], options.size)['total_seconds']:.1f} s")
-    return _written(done, settings, options, output)
+            done[scheme] = _measure(scheme, options, run.seed, run.progress)
+        run.progress.say(f"{scheme}: {figures(done[scheme][0], options.size)['total_seconds']:.1f} s")
+    return _written(run, done, options)
 
 
-def run_packet_shuffle(
-    settings: Settings,
-    options: ShuffleOptions,
-    packet: PacketOptions,
-    workers: Workers,
-    output: OutputFolder,
-    progress: Progress,
-) -> Outcome:
+def run_packet_shuffle(run: Execution, options: ShuffleOptions) -> Outcome:
     """Shuffle under every scheme in packets; write figures and all transfers."""
-    usual = ShuffleCase(
-        "", settings.seed, options.size, options.at_once, "random", options.nic_rate, options.period, packet
-    )
+    packet = packet_options_from(run.args)
+    usual = ShuffleCase("", run.seed, options.size, options.at_once, "random", options.nic_rate, options.period, packet)
     cases = {scheme: [replace(usual, scheme=scheme)] for scheme in options.schemes}
-    began = time.time()
-    with swept_by_key(f"{NAME}-packet", cases, run_shuffle_case, workers, output, progress) as found:
-        of_runs = {"disturbed": (), "manifest": describe_computation(began, time.time() - began)}
+    with run.swept(run_shuffle_case, cases, "-packet") as found:
+        of_runs = {"disturbed": (), "manifest": run.computed()}
         done: Done = {}
-        for scheme, (run,) in found.items():
-            counts = {name: each for name, each in run.items() if name != "transfers"}
-            done[scheme] = transfers_from(run), {**counts, **of_runs}
-        return _written(done, settings, options, output, packet=asdict(packet))
+        for scheme, (one,) in found.items():
+            counts = {name: each for name, each in one.items() if name != "transfers"}
+            done[scheme] = transfers_from(one), {**counts, **of_runs}
+        return _written(run, done, options, packet=asdict(packet))
 
 
-def _written(
-    done: Done, settings: Settings, options: ShuffleOptions, output: OutputFolder, **more: dict[str, Any]
-) -> Outcome:
+def _written(run: Execution, done: Done, options: ShuffleOptions, **more: dict[str, Any]) -> Outcome:
     found = {
         scheme: {**figures(transfers, options.size), **circumstances}
         for scheme, (transfers, circumstances) in done.items()
     }
-    data = {**summary(found, options, settings.seed, settings.backend), **more}
+    data = {**summary(found, options, run.seed, run.backend), **more}
     transfers = {scheme: [asdict(each) for each in of_scheme] for scheme, (of_scheme, _) in done.items()}
-    output.write_json(f"{NAME}-transfers.json", transfers)
-    return write_study(NAME, data, exhibits(data), output)
+    run.output.write_json(f"{NAME}-transfers.json", transfers)
+    return run.studied(data, exhibits(data))
 
 
 GAIN = 1.30
@@ -439,26 +425,26 @@ def _gain(measured: Mapping[str, Mapping[str, float]], better: str, worse: str) 
     return measured[better]["bisection_mbps"] / measured[worse]["bisection_mbps"]
 
 
-def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    options = options_from(args, settings.backend, quick=settings.quick)
-    if settings.backend == "packet":
-        packet = packet_options_from(args)
-        return run_packet_shuffle(settings, options, packet, workers_from(args), output, progress)
-    refuse_packet_options(args, settings.backend)
-    return run_shuffle(settings, options, output, progress)
+def hedera_shuffle(run: Execution) -> Outcome:
+    options = options_from(run.args, run.backend, quick=run.settings.quick)
+    if run.backend == "packet":
+        return run_packet_shuffle(run, options)
+    refuse_packet_options(run.args, run.backend)
+    return run_shuffle(run, options)
 
 
 SIZE_BARS = {
     "hedera-shuffle*": SizeBar(cause="the authors' hosts sent less even where nothing blocked (docs/hedera_testbed.md)")
 }
 
-EXPERIMENTS = {
-    NAME: Experiment(
-        hedera_shuffle,
-        configure=configure,
-        sweeps=True,
-        without=("capacity", "repetitions", "framework", "slots"),
-        own_help={"full": "the authors' amount of data"},
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            hedera_shuffle,
+            without=("repetitions", "framework", "slots"),
+            full="the authors' amount of data",
+            configure=configure,
+            reader=each_file(exhibits),
+        )
+    }
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -44,9 +43,7 @@ from experiments.results.stored_files import each_file
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices
-from kuijia_base.manifest import describe_computation
-from kuijia_base.sweep.sweep import swept_by_key
-from kuijia_base.sweep.workers import refuse_workers, workers_from
+from kuijia_base.sweep.workers import refuse_workers
 
 NAME = "hedera-shuffle-readings"
 
@@ -196,10 +193,7 @@ def run_packet_readings(run: Execution, scale: float) -> Outcome:
         ]
         for name, each in PACKET_READINGS.items()
     }
-    began = time.time()
-    with swept_by_key(
-        f"{NAME}-packet", cases, run_shuffle_case, workers_from(run.args), run.output, run.progress
-    ) as runs:
+    with run.swept(run_shuffle_case, cases, "-packet") as runs:
         found = {
             name: {
                 scheme: {**figures(transfers_from(one), size), **{key: one[key] for key in one if key != "transfers"}}
@@ -218,7 +212,7 @@ def run_packet_readings(run: Execution, scale: float) -> Outcome:
             "measured": found,
             "published": published_in_packets(),
             "source": published_shuffle()["source"],
-            "manifest": describe_computation(began, time.time() - began),
+            "manifest": run.computed(),
         }
         return run.studied(data, exhibits(data))
 

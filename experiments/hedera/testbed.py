@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -15,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.lab import HederaLab, authors_lab
 from experiments.hedera.packet import PacketNetwork
 from experiments.hedera.schemes import (
@@ -38,7 +38,6 @@ from experiments.hedera.schemes import (
     refuse_packet_options,
 )
 from experiments.hedera.simulation import FluidSetting, endless_goodput
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
@@ -50,12 +49,9 @@ from hedera.placement.registry import make_placement
 from hedera.scheduling import events
 from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.json_document import read_json
-from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.reading import reading
-from kuijia_base.sweep.sweep import swept_by_key
-from kuijia_base.sweep.workers import Workers, workers_from
 from testbed.traffic.iperf import IperfFlow, IperfRun
 
 NAME = "hedera-testbed"
@@ -247,9 +243,10 @@ _INTERVAL = 0.5
 _CUBIC: tuple[Literal["tcp"], None, str] = ("tcp", None, "cubic")
 
 
-def run_testbed(settings: Settings, options: MatrixOptions, output: OutputFolder, progress: Progress) -> Outcome:
+def run_testbed(run: Execution, options: MatrixOptions) -> Outcome:
     """Measure every matrix under every scheme, except runs already in the folder: a lab for each scheme."""
-    record = Record(output, options, settings.seed)
+    settings = run.settings
+    record = Record(run.output, options, settings.seed)
     for scheme in options.schemes:
         missing = [
             (pattern, repetition)
@@ -258,10 +255,10 @@ def run_testbed(settings: Settings, options: MatrixOptions, output: OutputFolder
             if not record.has(pattern, scheme, repetition)
         ]
         if missing:
-            _measure_scheme(scheme, missing, settings.seed, options, record, progress)
+            _measure_scheme(scheme, missing, settings.seed, options, record, run.progress)
     results = record.results(options, settings.repetitions)
     data = {**summary(results, options, settings.seed), "manifest": record.manifest}
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def _measure_scheme(
@@ -369,44 +366,36 @@ def _in_flow_model(case: MatrixCase, matrix: Matrix, network: PacketNetwork, por
     return endless_goodput(tree, placement, matrix, setting, (case.span.begin, case.span.end), hashed)
 
 
-def run_packets(
-    settings: Settings,
-    options: MatrixOptions,
-    how: tuple[PacketOptions, Path | None],
-    workers: Workers,
-    output: OutputFolder,
-    progress: Progress,
-) -> Outcome:
-    """Run every matrix under every scheme; `how` has the packet model's options and the file of an emulation."""
-    packet, emulation = how
+def run_packets(run: Execution, options: MatrixOptions) -> Outcome:
+    """Run every matrix under every scheme."""
+    packet, emulation = packet_options_from(run.args), run.args.emulation
     emulated = {} if emulation is None else {"emulation": emulated_parts(emulation, options)}
     cases = {
         (pattern, scheme): [
             MatrixCase(pattern, scheme, seed, options.nic_rate, options.period, options.span, packet)
-            for seed in settings.seeds
+            for seed in run.seeds
         ]
         for pattern in options.patterns
         for scheme in options.schemes
     }
-    began = time.time()
-    with swept_by_key(f"{NAME}-packet", cases, run_case, workers, output, progress) as found:
+    with run.swept(run_case, cases, "-packet") as found:
         results: Results = {pattern: {} for pattern in options.patterns}
         for (pattern, scheme), runs in found.items():
-            results[pattern][scheme] = [MatrixRun(tuple(run["goodput"]), run["moved"]) for run in runs]
+            results[pattern][scheme] = [MatrixRun(tuple(each["goodput"]), each["moved"]) for each in runs]
         data: dict[str, Any] = {
-            **summary(results, options, settings.seed, "packet"),
+            **summary(results, options, run.seed, "packet"),
             "packet": asdict(packet),
             "beside": {"flow": _flow_parts(found, options), **emulated},
             "counts": {
                 name: {
-                    scheme: sum(run[name] for (_, each), runs in found.items() if each == scheme for run in runs)
+                    scheme: sum(one[name] for (_, each), runs in found.items() if each == scheme for one in runs)
                     for scheme in options.schemes
                 }
                 for name in ("sent", "dropped", "timeouts", "rounds")
             },
-            "manifest": describe_computation(began, time.time() - began),
+            "manifest": run.computed(),
         }
-        return write_study(NAME, data, exhibits(data), output)
+        return run.studied(data, exhibits(data))
 
 
 def _flow_parts(found: Mapping[tuple[str, str], list[Any]], options: MatrixOptions) -> Parts:
@@ -621,15 +610,14 @@ def _backends(data: Mapping[str, Any]) -> Iterator[Exhibit]:
     yield _exhibit(data, "-backends-matrices", f"{title}, by matrix and backend", "matrix", matrices)
 
 
-def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    options = options_from(args, settings.backend, quick=settings.quick)
-    if settings.backend == "packet":
-        how = packet_options_from(args), args.emulation
-        return run_packets(settings, options, how, workers_from(args), output, progress)
-    refuse_packet_options(args, settings.backend)
-    if args.emulation is not None:
+def hedera_testbed(run: Execution) -> Outcome:
+    options = options_from(run.args, run.backend, quick=run.settings.quick)
+    if run.backend == "packet":
+        return run_packets(run, options)
+    refuse_packet_options(run.args, run.backend)
+    if run.args.emulation is not None:
         raise InputError("option", "--emulation", "changes nothing on emulation", "--backend packet with it")
-    return run_testbed(settings, options, output, progress)
+    return run_testbed(run, options)
 
 
 SIZE_BARS = {
@@ -638,13 +626,14 @@ SIZE_BARS = {
     "hedera-testbed": SizeBar(cause="the authors' hosts sent less even where nothing blocked (docs/hedera_testbed.md)"),
 }
 
-EXPERIMENTS = {
-    NAME: Experiment(
-        hedera_testbed,
-        configure=configure,
-        sweeps=True,
-        without=("capacity", "framework", "slots"),
-        own_help={"full": "the authors' minute for each matrix, with rounds every 5 seconds"},
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            hedera_testbed,
+            without=("framework", "slots"),
+            full="the authors' minute for each matrix, with rounds every 5 seconds",
+            configure=configure,
+            reader=each_file(exhibits),
+        )
+    }
+)

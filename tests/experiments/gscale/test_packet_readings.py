@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -24,10 +23,8 @@ from experiments.gscale.readings import (
     run_packet_study,
     summary_of,
 )
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import Workers
 from te_solver.model.plan import Plan
+from tests.experiments.executions import execution_in
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
 COMPARED = ("as reproduced", "loss: mean of flows", "nearest", "TCP: max-min fair")
@@ -60,7 +57,7 @@ def test_readings_are_summed_up_in_packets_as_in_the_fluid_model(
 
     monkeypatch.setattr(readings, "READINGS", compared)
     monkeypatch.setattr(PacketReadings, "failure", fail)
-    run_packet_study(SETTINGS, 1, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    run_packet_study(execution_in(tmp_path, "gscale-readings", SETTINGS), 1)
     data = json.loads((tmp_path / "gscale-readings.json").read_text())
     used = [compared[name] for name in COMPARED[:3]]
     draws = [losses_of_each(used, draw, SETTINGS.seed) for draw in (1, 2, 3)]

@@ -20,10 +20,9 @@ from hedera.network.matrices import stride
 from hedera.placement.registry import EcmpPlacement
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.flow.ramp import Ramp
 from simulator.flow_sizes.published import published_flow_sizes
+from tests.experiments.executions import execution_in
 
 pytestmark = pytest.mark.slow
 
@@ -88,8 +87,8 @@ def test_bad_options_are_told_in_one_line(
 def test_tables_and_picture_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "ITERATIONS", 200)
     monkeypatch.setattr(large, "FLOW_ITERATIONS", 200)
-    with (tmp_path / "progress").open("w") as stream:
-        outcome = run_large(SETTINGS, LargeOptions(4, 0.4, "data-mining"), OutputFolder(tmp_path), Progress(stream))
+    run = execution_in(tmp_path, "hedera-8192", SETTINGS)
+    outcome = run_large(run, LargeOptions(4, 0.4, "data-mining"))
     data = json.loads((tmp_path / "hedera-8192.json").read_text())
     assert (data["hosts"], len(data["patterns"])) == (16, 9)
     assert "bijection" in outcome.text
