@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 
 PUBLIC: Mapping[str, tuple[str, ...]] = {
     "Use from Python": ("kuijia",),
@@ -68,8 +67,3 @@ def api_pages() -> Iterator[tuple[str, str]]:
 def _page(name: str) -> str:
     elsewhere = f"   :exclude-members: {', '.join(_ELSEWHERE)}\n" if name == "kuijia" else ""
     return f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n{elsewhere}```\n"
-
-
-def missing_modules() -> list[str]:
-    """Return the public modules that cannot be found."""
-    return [name for modules in PUBLIC.values() for name in modules if find_spec(name) is None]

@@ -1,36 +1,11 @@
-"""Checks links without a network: those of the Markdown pages, and those of the built site."""
+"""Checks the links of the built site without a network."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-
-from docs.site.markdown import anchors_of, links_of
-
-
-def broken_links(page: Path, root: Path) -> Iterator[str]:
-    """Yield a line for each link of a page to a file or heading that does not exist in the repository."""
-    text = page.read_text(encoding="utf-8")
-    for line, target in links_of(text):
-        parts = urlsplit(target)
-        if parts.scheme or parts.netloc:
-            continue
-        file = page if not parts.path else (page.parent / unquote(parts.path)).resolve()
-        where = f"{page.relative_to(root)}:{line}: {target}"
-        if not file.is_relative_to(root):
-            yield f"{where} leaves the repository"
-        elif not file.exists():
-            yield f"{where}: there is no {file.relative_to(root)}"
-        elif parts.fragment and file.suffix == ".md" and parts.fragment not in _anchors(file):
-            yield f"{where}: {file.relative_to(root)} has no heading #{parts.fragment}"
-
-
-@cache
-def _anchors(page: Path) -> frozenset[str]:
-    return frozenset(anchors_of(page.read_text(encoding="utf-8")))
 
 
 class _Page(HTMLParser):

@@ -1,4 +1,4 @@
-"""What is in a Markdown page, as GitHub reads it: fences, links, headings and the anchors that headings get."""
+"""What is in a Markdown page, as GitHub reads it: links, headings and the anchors that headings get."""
 
 from __future__ import annotations
 
@@ -6,30 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"^( *)(```+|~~~+)([^\n`]*)$")
-_COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
+FENCE = re.compile(r"^( *)(```+|~~~+)([^\n`]*)$")
 _LINK = re.compile(r"(?<!\\)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+(?:\([^()\s]*\)[^()\s]*)*)\)")
 _CODE = re.compile(r"(?P<ticks>`+)(?!`)(?:(?!\n\n).)+?(?<!`)(?P=ticks)(?!`)", re.DOTALL)
 _CODE_OR_COMMENT = re.compile(rf"(?P<code>{_CODE.pattern})|<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*\s*$")
 _ID = re.compile(r"<a\s+(?:id|name)=\"([^\"]+)\"")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of code.
-
-    Attributes:
-        line: number of its first line, from 1, which opens the fence.
-        language: first word behind the fence; empty for none.
-        text: its lines, without the indentation of the fence.
-        mark: comment in the line above, without `<!--` and `-->`; empty for none.
-    """
-
-    line: int
-    language: str
-    text: str
-    mark: str
 
 
 @dataclass(frozen=True)
@@ -41,52 +23,12 @@ class Heading:
     anchor: str
 
 
-def blocks_of(page: str) -> Iterator[Block]:
-    """Yield the fenced blocks of a page."""
-    lines = page.split("\n")
-    opened: tuple[int, re.Match[str]] | None = None
-    for number, line in enumerate(lines):
-        found = _FENCE.match(line)
-        if opened is None:
-            opened = (number, found) if found else None
-            continue
-        start, fence = opened
-        if found and found[2].startswith(fence[2]) and not found[3].strip():
-            indent = len(fence[1])
-            text = "".join(f"{each[indent:]}\n" for each in lines[start + 1 : number])
-            yield Block(start + 1, fence[3].strip().partition(" ")[0], text, _mark_above(lines[:start]))
-            opened = None
-
-
-def _mark_above(lines: list[str]) -> str:
-    """Return the comment that ends in the last line, blank lines left out."""
-    above = "\n".join(lines).rstrip()
-    if not above.endswith("-->"):
-        return ""
-    return " ".join(_COMMENT.findall(above[above.rindex("<!--") :])[0].split())
-
-
-def indented_blocks(page: str) -> Iterator[int]:
-    """Yield the line numbers at which code begins that is indented instead of fenced."""
-    before, inside_list = "", False
-    for number, line in enumerate(without_fences(page).split("\n"), start=1):
-        if re.match(r"\s*([-*+]|\d+\.)\s", line):
-            inside_list = True
-        elif line and not line.startswith(" "):
-            inside_list = False
-        if line.startswith("    ") and not before.strip() and not inside_list:
-            yield number
-            before = line
-        elif not (line.startswith("    ") and before.startswith("    ")):
-            before = line
-
-
 def without_fences(page: str) -> str:
     """Return the page with empty lines in the place of fenced blocks and comments."""
     kept: list[str] = []
     fence = ""
     for line in page.split("\n"):
-        found = _FENCE.match(line)
+        found = FENCE.match(line)
         if not fence and found:
             fence = found[2]
             kept.append("")
@@ -138,7 +80,7 @@ def with_links(page: str, change: dict[str, str]) -> str:
     fence = ""
     kept: list[str] = []
     for line in page.split("\n"):
-        found = _FENCE.match(line)
+        found = FENCE.match(line)
         if not fence and found:
             fence = found[2]
         elif fence:

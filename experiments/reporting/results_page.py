@@ -86,27 +86,17 @@ def headline_of(paper: str, claims: Sequence[Claim], exhibit_at: Callable[[str],
     )
 
 
-def as_published(claim: Claim, exhibit_at: Callable[[str], Exhibit]) -> float | None:
-    """Return what the paper's own figures give for a claim; None if they have no numbers that can be read."""
-    found = [theirs for *_, theirs in _values(claim, exhibit_at) if theirs is not None]
-    return _extreme(claim)(found) if found else None
-
-
-def _extreme(claim: Claim) -> Callable[[Sequence[float]], float]:
-    return max if claim.pick in ("most", "at most") else min
-
-
 def _picked(claim: Claim, exhibit_at: Callable[[str], Exhibit]) -> Point:
-    found = {ours: (where, runs) for where, runs, ours, _ in _values(claim, exhibit_at)}
+    found = {ours: (where, runs) for where, runs, ours in _values(claim, exhibit_at)}
     if not found:
         raise ValueError(f"no result has the numbers of the claim: {claim.claim}")
-    value = _extreme(claim)(tuple(found))
+    value = (max if claim.pick in ("most", "at most") else min)(found)
     where, runs = found[value]
     return Point(where, value, runs=runs, published=claim.published if claim.pick in ("most", "least") else None)
 
 
-def _values(claim: Claim, exhibit_at: Callable[[str], Exhibit]) -> Iterator[tuple[str, int, float, float | None]]:
-    """Yield each number that a claim is about: where it is, its runs, ours, and that of the paper's own figures."""
+def _values(claim: Claim, exhibit_at: Callable[[str], Exhibit]) -> Iterator[tuple[str, int, float]]:
+    """Yield each number that a claim is about: where it is, its runs, and the number."""
     relation = _RELATIONS[claim.relation]
     for exhibit in map(exhibit_at, claim.results):
         lines = {line.label: line for line in exhibit.lines}
@@ -115,11 +105,9 @@ def _values(claim: Claim, exhibit_at: Callable[[str], Exhibit]) -> Iterator[tupl
                 base = lines[label].at(point.x)
                 if point.value is None or base.value is None:
                     continue
-                known = point.published is not None and base.published is not None
-                theirs = relation(point.published or 0.0, base.published or 0.0) if known else None
                 than = f", than {label}" if claim.than else ""
                 where = f"{heading(point.x)} in {exhibit.name} on {exhibit.backend}{than}"
-                yield where, min(point.runs, base.runs), relation(point.value, base.value), theirs
+                yield where, min(point.runs, base.runs), relation(point.value, base.value)
 
 
 def _checks(claim: Claim, point: Point) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.flow.events import Stage
-from simulator.flow.model import Flags, Vector, share
+from simulator.flow.model import Vector, share
 from simulator.flow.ramp import Climb, Ramp
 
 _SETTLED = 1e-3
@@ -41,27 +41,6 @@ class History:
             raise ValueError(f"from {start:g} to {end:g} s, expected an end after the start")
         overlap = np.clip(np.minimum(self.end, end) - np.maximum(self.start, start), 0.0, None)
         return np.asarray(overlap @ self.goodput / (end - start))
-
-    def settling_time(self, stage: int, flows: Flags | None = None, tolerance: float = 0.05) -> float:
-        """Return the seconds from a stage's start until the flows reach their steady rates and keep them to its end.
-
-        Args:
-            stage: the position of the stage.
-            flows: flags of the flows that have to settle; by default all.
-            tolerance: the deviation allowed, as a share of the steady rate.
-
-        Returns:
-            Infinity when they do not settle before the next event.
-        """
-        chosen = np.ones(self.goodput.shape[1], np.bool_) if flows is None else flows
-        mine = np.flatnonzero(self.stage == stage)
-        aim = self.steady[stage][chosen]
-        scale = tolerance * aim + tolerance * 1e-6 * float(self.stages[stage].capacity.max(initial=0.0))
-        off = (np.abs(self.goodput[mine][:, chosen] - aim) > scale).any(axis=1)
-        if not off.any():
-            return 0.0
-        last = int(mine[np.flatnonzero(off)[-1]])
-        return math.inf if last == mine[-1] else float(self.end[last]) - self.stages[stage].start
 
 
 def play(stages: Sequence[Stage], ramp: Ramp | None = None) -> History:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.flow.failure_impact import FailureModel, Role, RoleTraffic, Weighting
+from simulator.flow.failure_impact import FailureModel, Role, RoleTraffic
 from te_solver.model.failures import Failure
 from te_solver.schemes.models.interface import Scheme
 from te_solver.schemes.models.traffic import Flags, PlannedTraffic
@@ -76,34 +76,11 @@ class Contender:
         return np.asarray(np.ones(classes.size, np.bool_) if priority is None else classes == priority)
 
 
-def what_if(
-    contenders: Sequence[Contender],
-    failures: Sequence[Failure],
-    *,
-    elastic: bool = True,
-    weighting: Weighting = "equal",
-) -> Iterator[FailureOutcome]:
-    """Yield the outcome of every failure under every scheme: all failures under the first scheme, then the next.
-
-    Args:
-        contenders: the schemes.
-        failures: failures of the plans' topology.
-        elastic: True if all traffic is TCP, False if it is UDP.
-        weighting: see `failure_impact.Weighting`.
-
-    Raises:
-        NoFixedPointError, SolverError: see `FailureModel.impact` and `Scheme.reroute`.
-    """
-    for contender in contenders:
-        model = FailureModel(contender.traffic, elastic=elastic, weighting=weighting)
-        for failure in failures:
-            yield outcome_of(contender, model, failure)
-
-
 def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> FailureOutcome:
     """Return the outcome of one failure under one scheme; the model is of the contender's traffic.
 
-    Raises what `what_if` raises.
+    Raises:
+        NoFixedPointError, SolverError: see `FailureModel.impact` and `Scheme.reroute`.
     """
     impact = model.impact(contender.scheme.reroute(contender.traffic, failure))
     links = contender.traffic.plan.topology.links

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
-from docs.site.markdown import Block, blocks_of
 from kuijia.cli.main import main
+from tests.docs.blocks import Block, blocks_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from docs.site.markdown import Block, blocks_of
+from tests.docs.blocks import Block, blocks_of
 from tests.docs.commands import NOT_RUN, ROOT
 
 IMAGES = ROOT / "docs" / "images"

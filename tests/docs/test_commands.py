@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from docs.site.command_pages import parsers
-from docs.site.markdown import blocks_of, indented_blocks
 from kuijia.cli.parsers import add_common_options
 from kuijia.cli.verbs import load_verb
 from kuijia_base.errors import InputError
+from tests.docs.blocks import blocks_of, indented_blocks
 from tests.docs.commands import NOT_RUN, PAGES, ROOT, is_run, mismatches
 
 SHELLS = {"sh", "console"}

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from docs.site.links import broken_links
-from docs.site.markdown import headings_of, links_of, slug_of
+from docs.site.markdown import anchors_of, headings_of, links_of, slug_of
 from docs.site.staging import pages_of, sections_of_index
 
 ROOT = Path(__file__).parents[2]
+
+
+def broken_links(page: Path, root: Path) -> Iterator[str]:
+    """Yield a line for each link of a page to a file or heading that does not exist in the repository."""
+    text = page.read_text(encoding="utf-8")
+    for line, target in links_of(text):
+        parts = urlsplit(target)
+        if parts.scheme or parts.netloc:
+            continue
+        file = page if not parts.path else (page.parent / unquote(parts.path)).resolve()
+        where = f"{page.relative_to(root)}:{line}: {target}"
+        if not file.is_relative_to(root):
+            yield f"{where} leaves the repository"
+        elif not file.exists():
+            yield f"{where}: there is no {file.relative_to(root)}"
+        elif parts.fragment and file.suffix == ".md" and parts.fragment not in _anchors(file):
+            yield f"{where}: {file.relative_to(root)} has no heading #{parts.fragment}"
+
+
+@cache
+def _anchors(page: Path) -> frozenset[str]:
+    return frozenset(anchors_of(page.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("page", pages_of(ROOT), ids=lambda page: str(page.relative_to(ROOT)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.markdown import blocks_of
+from tests.docs.blocks import blocks_of
 from tests.docs.commands import PAGES
 from tests.docs.python_examples import GALLERY, IMAGES, examples_of, run_examples, words_of
 

@@ -6,11 +6,12 @@ import base64
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from docs.site.api_pages import PUBLIC, api_pages, missing_modules
+from docs.site.api_pages import PUBLIC, api_pages
 from docs.site.command_pages import commands_page
 from docs.site.links import broken_in_site
 from docs.site.markdown import anchors_of, links_of
@@ -48,7 +49,7 @@ def test_every_schema_is_on_the_page_of_schemas() -> None:
 
 
 def test_every_public_module_has_a_page() -> None:
-    assert missing_modules() == []
+    assert [name for names in PUBLIC.values() for name in names if find_spec(name) is None] == []
     places = [place for place, _ in api_pages()]
     assert [f"reference/api/{name}.md" for names in PUBLIC.values() for name in names] == places[:-1]
 

@@ -18,9 +18,9 @@ from typing import IO
 
 import pytest
 
-from docs.site.markdown import blocks_of
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
+from tests.docs.blocks import blocks_of
 from tests.docs.commands import FILE, NOT_RUN, ROOT, Command, commands_of
 
 pytestmark = [pytest.mark.emulation, pytest.mark.slow]

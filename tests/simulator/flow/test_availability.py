@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from simulator.flow.availability import Availability, Bounds, availability
-from simulator.flow.what_if import Contender, what_if
+from simulator.flow.what_if import Contender
 from te_solver.model.failures import from_links, link_pairs, single_links
 from te_solver.schemes.models.precomputed import Precomputed
 from te_solver.schemes.models.rescaling import Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
+from tests.simulator.flow.outcomes import what_if
 from tests.simulator.flow.test_failure_impact import figure_1
 
 UP = 0.99

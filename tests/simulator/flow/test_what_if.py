@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.flow.failure_impact import FailureModel, Role
-from simulator.flow.what_if import Contender, loss_share, what_if
+from simulator.flow.what_if import Contender, loss_share
 from te_solver.model.failures import single_links
 from te_solver.model.plan import Plan
 from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
+from tests.simulator.flow.outcomes import what_if
 from tests.simulator.flow.test_failure_impact import figure_1
 from tests.te_solver.random_plans import plans
 from tests.te_solver.schemes.cases import cut, parallel_plan

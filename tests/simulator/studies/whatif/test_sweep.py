@@ -15,7 +15,7 @@ from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import CaseError
 from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
-from simulator.flow.what_if import Contender, FailureOutcome, outcome_of, what_if
+from simulator.flow.what_if import Contender, FailureOutcome, outcome_of
 from simulator.studies.whatif import study as sweep
 from simulator.studies.whatif.study import Questions, outcomes_of
 from te_solver.formats.demands_file import load_demands
@@ -26,6 +26,7 @@ from te_solver.programs.resolve import WarmThroughput
 from te_solver.schemes.making import make_scheme
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
+from tests.simulator.flow.outcomes import what_if
 
 
 def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -> Questions:

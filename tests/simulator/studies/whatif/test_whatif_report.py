@@ -10,7 +10,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from kuijia_base.picture_file import picture_bytes
-from simulator.flow.what_if import ABORIGINAL, OLD, Contender, compare, what_if
+from simulator.flow.what_if import ABORIGINAL, OLD, Contender, compare
 from simulator.studies.whatif.figures import figures, loss_and_vacancy
 from simulator.studies.whatif.html_report import BANDS, LISTED, answer, html_report, network_map
 from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy
@@ -21,6 +21,7 @@ from te_solver.pictures.layout import mapped
 from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
+from tests.simulator.flow.outcomes import what_if
 
 VOID = {"meta", "input", "img", "br", "link", "hr", "circle", "line"}
 PROVENANCE = Provenance("kuijia whatif '<net>' demands", {"Python": "3.x"}, ("a <guess> & more",))
