@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import TracebackType
 
 from kuijia_app.preparation.queues import MAX_FRAME
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.errors import TestbedError
 from te_solver.model.plan import Plan
 from te_solver.schemes.failure_scheme import VICTIM
-from testbed.chaos import load_program, probe_program
+from testbed.chaos import load_program
 from testbed.chaos.full_queues import FullQueueLoad, LoadFlow, busiest_share
 from testbed.chaos.oracle import ProbeFlow
 from testbed.chaos.probes import DRAIN_SECONDS, LOAD_PORT, Probe
-from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabNetwork
-from testbed.traffic.recorders import end_recorder, start_recorder
+from testbed.traffic.recorder_program import PACKET
+from testbed.traffic.recorders import Recorders
 
 MOST = 0.95
 """Greatest part of its rate that a link may have to carry while nothing is broken, probes included."""
 
 _HEADERS = 8 + 20 + 14 + 4
 """Bytes of UDP, IPv4, Ethernet and a label."""
-
-_END_SECONDS = 20.0
-_PROGRAM = "the program of the load"
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ def load_of(
     Raises:
         TestbedError: a link cannot carry it even while nothing is broken.
     """
-    of_probe = (probe_program.PACKET.size + _HEADERS) * 8 / 1e6 / tick
+    of_probe = (PACKET.size + _HEADERS) * 8 / 1e6 / tick
     rates = [*((probe, of_probe) for probe in probes), *paces.items()]
     flows = tuple(LoadFlow(replace(each.flow, number=number), rate) for number, (each, rate) in enumerate(rates))
     load = FullQueueLoad(flows, options.layout, options.scheme.demotes(VICTIM), buffer_packets)
@@ -85,7 +80,7 @@ def load_of(
     return load
 
 
-class LoadRun:
+class LoadRun(Recorders):
     """The load from `start` to `stop`; used as a context manager, which ends its programs in any case.
 
     Args:
@@ -94,24 +89,15 @@ class LoadRun:
     """
 
     def __init__(self, network: LabNetwork, paces: Mapping[Probe, float]) -> None:
+        super().__init__("the program of the load", load_program)
         self._network = network
         self._paces = paces
-        self._programs: dict[tuple[str, str], StartedProgram] = {}
-
-    def __enter__(self) -> LoadRun:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for program in self._programs.values():
-            program.stop()
 
     def start(self) -> None:
         """Start to listen, then to send; raises TestbedError if a program failed."""
         for target in sorted({sender.flow.target for sender in self._paces}):
-            address = str(self._network.host(target).address)
-            self._launch("receive", target, [address, str(LOAD_PORT)], "listening")
+            host = self._network.host(target)
+            self._launch(host, "receive", str(host.address), str(LOAD_PORT))
         for source in sorted({sender.flow.source for sender in self._paces}):
             rows = [
                 f"{each.flow.number},{each.address},{each.port},{each.code_point << 2},"
@@ -119,26 +105,17 @@ class LoadRun:
                 for each, rate in self._paces.items()
                 if each.flow.source == source
             ]
-            self._launch("send", source, rows, "sending")
+            self._launch(self._network.host(source), "send", *rows)
 
     def stop(self) -> tuple[LoadCount, ...]:
         """End the load and return what was sent and arrived; raises TestbedError if a program failed."""
-        sent = self._ended("send")
+        sent = self._counts("send")
         time.sleep(DRAIN_SECONDS if sent else 0.0)
-        came = self._ended("receive")
+        came = self._counts("receive")
         return tuple(
             LoadCount(each.flow, rate, sent[each.flow.number], came.get(each.flow.number, 0))
             for each, rate in self._paces.items()
         )
 
-    def _launch(self, role: str, node: str, arguments: Sequence[str], ready: str) -> None:
-        host, file = self._network.host(node), Path(load_program.__file__)
-        self._programs[role, node] = start_recorder(host, file, [role, *arguments], ready, _PROGRAM)
-
-    def _ended(self, wanted: str) -> dict[int, int]:
-        counts: dict[int, int] = {}
-        for (role, host), program in self._programs.items():
-            if role == wanted:
-                record = end_recorder(program, host, _END_SECONDS, _PROGRAM)
-                counts |= {int(number): count for number, count in record.items()}
-        return counts
+    def _counts(self, role: str) -> dict[int, int]:
+        return {int(number): count for record in self._records(role) for number, count in record.items()}

@@ -1,8 +1,8 @@
 """Sends full UDP packets, each flow at its own pace, or counts those that come; runs in a host, needs only Python.
 
 Arguments: `send FLOW...` with NUMBER,SOURCE_ADDRESS,SOURCE_PORT,TOS,ADDRESS,PORT,SECONDS for each flow, the seconds
-between two packets last; or `receive ADDRESS PORT`. Prints `sending` or `listening` when it is ready. When terminated
-it prints one line of JSON: the packets of each flow. On failure it prints the error instead.
+between two packets last; or `receive ADDRESS PORT`. Prints `ready` when it is. When terminated it
+prints one line of JSON: the packets of each flow. On failure it prints the error instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def send(rows: list[Row], termination: socket.socket) -> None:
             outlet.bind(source)
             outlet.connect(target)
             outlets[number] = outlet.send, NUMBER.pack(number).ljust(PAYLOAD, b"\0")
-        _say("sending")
+        _say("ready")
         began = time.monotonic()
         # Flows of the same pace take turns, so that they do not meet in a queue.
         due = [(began + step * place / len(rows), number, step) for place, (number, *_, step) in enumerate(rows)]
@@ -69,7 +69,7 @@ def receive(target: tuple[str, int], termination: socket.socket) -> None:
             inlet.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), _RECEIVE_BUFFER)
         inlet.bind(target)
         inlet.setblocking(False)
-        _say("listening")
+        _say("ready")
         is_terminated = False
         while not is_terminated:
             is_terminated = termination in _readable([inlet, termination])

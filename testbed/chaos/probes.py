@@ -6,18 +6,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from kuijia_app.tables.queues import QueueLayout
 from te_solver.model.plan import PairPlan, Plan
-from testbed.chaos import probe_program
 from testbed.chaos.oracle import Loss, ProbeFlow
-from testbed.machine.programs import StartedProgram
-from testbed.network.lab_network import LabNetwork, SiteHost
+from testbed.network.lab_network import LabNetwork
 from testbed.traffic.hash_probe import EgressFlowKey, probe_marks_seen_by
-from testbed.traffic.recorders import end_recorder, start_recorder
+from testbed.traffic.recorders import Recorders
 
 PORT, LOAD_PORT = 5301, 5302
 """Ports to which probes and the load beside them are sent."""
@@ -26,8 +22,6 @@ _FIRST_SOURCE_PORT = {PORT: 30000, LOAD_PORT: 31000}
 _ADDRESSES = 48
 """Source addresses to try for each pair: the switch hashes addresses, but not the ports of UDP."""
 
-_END_SECONDS = 20.0
-_PROGRAM = "the program of the probes"
 DRAIN_SECONDS = 1.0
 """Time that the last packets have to arrive."""
 
@@ -107,7 +101,7 @@ def code_point(layout: QueueLayout, pair: PairPlan) -> int:
     return next(iter(layout.classes[pair.priority].code_points), 0)
 
 
-class ProbeRun:
+class ProbeRun(Recorders):
     """All probes from `start` to `stop`; used as a context manager, which ends its programs in any case.
 
     Args:
@@ -117,26 +111,16 @@ class ProbeRun:
     """
 
     def __init__(self, network: LabNetwork, probes: Sequence[Probe], interval: float) -> None:
+        super().__init__("the program of the probes")
         self._network = network
         self._probes = probes
         self._interval = interval
-        self._senders: dict[str, StartedProgram] = {}
-        self._receivers: dict[str, StartedProgram] = {}
-
-    def __enter__(self) -> ProbeRun:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for program in (*self._senders.values(), *self._receivers.values()):
-            program.stop()
 
     def start(self) -> None:
         """Start to listen, then to send; raises TestbedError if a program failed."""
         for target in sorted({probe.flow.target for probe in self._probes}):
             host = self._network.host(target)
-            self._receivers[target] = _launched(host, ["receive", str(host.address), str(PORT)], "listening")
+            self._launch(host, "receive-probes", str(host.address), str(PORT))
         for source in sorted({probe.flow.source for probe in self._probes}):
             rows = [
                 f"{probe.flow.number},{probe.address},{probe.port},{probe.code_point << 2},"
@@ -144,20 +128,15 @@ class ProbeRun:
                 for probe in self._probes
                 if probe.flow.source == source
             ]
-            host = self._network.host(source)
-            self._senders[source] = _launched(host, ["send", f"{self._interval}", *rows], "sending")
+            self._launch(self._network.host(source), "send-probes", f"{self._interval}", *rows)
 
     def stop(self) -> ProbeResult:
         """Stop sending, wait for the last packets, and return what is missing; raises TestbedError if one failed."""
         ended_at = time.monotonic()
-        sent: dict[int, int] = {}
-        for source, program in self._senders.items():
-            sent |= {int(flow): count for flow, count in _ended(program, source).items()}
+        sent = {int(flow): count for record in self._records("send-probes") for flow, count in record.items()}
         time.sleep(DRAIN_SECONDS)
-        records: dict[int, dict[str, Any]] = {}
-        for target, program in self._receivers.items():
-            records |= {int(flow): record for flow, record in _ended(program, target).items()}
-        return probe_result(sent, records, ended_at)
+        found = {int(flow): each for record in self._records("receive-probes") for flow, each in record.items()}
+        return probe_result(sent, found, ended_at)
 
 
 def probe_result(sent: Mapping[int, int], records: Mapping[int, Mapping[str, Any]], ended_at: float) -> ProbeResult:
@@ -165,7 +144,7 @@ def probe_result(sent: Mapping[int, int], records: Mapping[int, Mapping[str, Any
 
     Args:
         sent: packets by flow.
-        records: what `probe_program.FlowRecord` holds, by flow; a flow is missing if nothing of it came.
+        records: what `recorder_program.FlowRecord` holds, by flow; a flow is missing if nothing of it came.
         ended_at: the time at which sending ended, in seconds of the monotonic clock.
     """
     counts, losses = [], []
@@ -190,11 +169,3 @@ def _loss(flow: int, low: int, high: int, sent_before: int, sent_after: int) -> 
     missing = high - low + 1
     step = (sent_after - sent_before) / (missing + 1)
     return Loss(flow, (sent_before + step) / 1e9, (sent_after - step) / 1e9, missing)
-
-
-def _launched(host: SiteHost, arguments: list[str], ready: str) -> StartedProgram:
-    return start_recorder(host, Path(probe_program.__file__), arguments, ready, _PROGRAM)
-
-
-def _ended(program: StartedProgram, host: str) -> dict[str, Any]:
-    return end_recorder(program, host, _END_SECONDS, _PROGRAM)

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import SiteHost
-from testbed.traffic import tick_program
-from testbed.traffic.recorders import end_recorder, start_recorder
-
-_END_TIMEOUT = 10.0
-_PROGRAM = "the steady flow's program"
+from testbed.traffic.recorders import Recorders
 
 
 @dataclass(frozen=True)
@@ -44,7 +38,7 @@ class TickRecord:
         return late
 
 
-class TickFlow:
+class TickFlow(Recorders):
     """A flow from `start` to `stop`; used as a context manager, which ends its programs in any case.
 
     Args:
@@ -65,23 +59,15 @@ class TickFlow:
         interval: float,
         size: int = 8,
     ) -> None:
+        super().__init__("the steady flow's program")
         self._sender, self._receiver = sender, receiver
-        to = [str(receiver.address), str(target_port)]
-        self._send = ["send", source_address, str(source_port), *to, f"{interval}", str(size)]
-        self._receive = ["receive", str(receiver.address), str(target_port)]
-        self._programs: list[StartedProgram] = []
-
-    def __enter__(self) -> TickFlow:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for program in self._programs:
-            program.stop()
+        self._to = str(receiver.address), str(target_port)
+        self._send = source_address, str(source_port), *self._to, f"{interval}", str(size)
 
     def start(self) -> None:
         """Start listening, then sending; raises TestbedError if a program failed."""
-        self._start(self._receiver, self._receive, "listening")
-        self._start(self._sender, self._send, "sending")
+        self._launch(self._receiver, "receive-ticks", *self._to)
+        self._launch(self._sender, "send-ticks", *self._send)
 
     def stop(self) -> TickRecord:
         """Stop sending and return the record.
@@ -89,16 +75,8 @@ class TickFlow:
         Raises:
             TestbedError: a program failed.
         """
-        receiver, sender = self._programs
-        sent = self._end(sender, self._sender)
-        received = self._end(receiver, self._receiver)
+        (sent,), (received,) = self._records("send-ticks"), self._records("receive-ticks")
         return TickRecord(
             tuple(at / 1e9 for at in sent["at"]),
             tuple((number, at / 1e9) for number, at in zip(received["numbers"], received["at"], strict=True)),
         )
-
-    def _start(self, host: SiteHost, arguments: list[str], ready: str) -> None:
-        self._programs.append(start_recorder(host, Path(tick_program.__file__), arguments, ready, _PROGRAM))
-
-    def _end(self, program: StartedProgram, host: SiteHost) -> dict[str, list[int]]:
-        return end_recorder(program, host.name, _END_TIMEOUT, _PROGRAM)

@@ -27,7 +27,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
         [sys.executable, "-I", load_program.__file__, *arguments], stdout=subprocess.PIPE, text=True
     )
     assert program.stdout is not None
-    assert program.stdout.readline().strip() in {"sending", "listening"}
+    assert program.stdout.readline().strip() == "ready"
     return program
 
 

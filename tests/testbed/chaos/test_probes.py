@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.chaos.oracle import Loss, ProbeFlow
-from testbed.chaos.probe_program import FlowRecord
 from testbed.chaos.probes import Probe, ProbeCount, probe_result, without_probe
+from testbed.traffic.recorder_program import FlowRecord
 from tests.kuijia_app.plans import motivation_plan
 
 arrivals = st.lists(st.integers(0, 30), min_size=1, max_size=60)
