@@ -17,7 +17,6 @@ from statistics import median, quantiles
 
 from benchmarks.install import all_pairs
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
-from benchmarks.switch_farm import FarmSwitch, SwitchFarm
 from kuijia_app.control.host_frames import BROADCAST, ArpFrame, ArpOperation, framed
 from kuijia_app.control.ipv6_frames import icmpv6_packet, multicast_mac
 from kuijia_app.tables.identifiers import liveness_group
@@ -30,6 +29,7 @@ from te_solver.formats.plan_file import save_plan
 from te_solver.model.plan import Plan
 from testbed.controllers.application_process import Listening
 from testbed.controllers.controller_process import ControllerProcess
+from tests.kuijia_app.switch_farm import FarmSwitch, SwitchFarm
 
 _HOSTS, _PAIRS, _TUNNELS = 10_000, 5, 3
 _LEARNING, _WITHIN = 300.0, 5.0

@@ -128,7 +128,7 @@ ROOMS = {
     "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",
     "tests.hedera.reference": "hedera",
     "tests.simulator.reference": "simulator",
-    "benchmarks": f"{_LIBRARIES} tests.hedera.reference tests.simulator.reference",
+    "benchmarks": f"{_LIBRARIES} tests.hedera.reference tests.kuijia_app.switch_farm tests.simulator.reference",
     "docs.site": "kuijia",
     "tests.rehearsal": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control kuijia_app.proof"
