@@ -65,8 +65,6 @@ class Comparison:
     Attributes:
         ours: our figure; less is better.
         peer: the peer's figure; less is better.
-        peer_name: name of the peer.
-        unit: unit of both.
         detail: the problem, further figures, and goals that are met or missed.
     """
 

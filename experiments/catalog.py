@@ -24,7 +24,6 @@ class ExperimentEntry:
     """A row of the catalog.
 
     Attributes:
-        reproduces: place in the paper.
         backends: supported backends, the default first.
         module: module whose `EXPERIMENTS` has the experiment under this name, and which may have `SIZE_BARS`.
         caveat: sentence that a reader of deviations from the published numbers should know; empty for none.

@@ -24,7 +24,6 @@ class Settings:
 
     Attributes:
         capacity: of a link, in Mbit/s; published rates are scaled to it.
-        framework: of the controller.
         slots: hash slots per pair of sites.
         repetitions: number of times the whole experiment is measured.
         quick: True for shorter measurements.
@@ -98,7 +97,6 @@ class Experiment:
 
     Attributes:
         run: measures, writes its files and reports; raises KuijiaError on failure.
-        configure: adds its own options.
         sweeps: True if it is a sweep, whose workers `kuijia_base.sweep.workers.workers_from` selects.
         without: options of `kuijia run` that mean nothing in it.
         own_help: help of options of `kuijia run`, where theirs is another in it.

@@ -73,10 +73,7 @@ def fitting(demands: Sequence[Demand], network: Topology) -> tuple[Demand, ...]:
 def vacant(most: Sequence[Demand], demand: float, network: Topology) -> dict[int, float]:
     """Return the percents of throughput that protection costs, by the failed links that plans survive.
 
-    Args:
-        most: demands that just fit.
-        demand: factor for them.
-        network: carries them.
+    Demands are those that just fit, `most`, times a factor.
     """
     wanted = scaled_to_total(most, demand * sum(each.rate for each in most))
     free = solve(network, wanted, TUNNELS).objective_value

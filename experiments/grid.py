@@ -107,13 +107,10 @@ class Offered:
     """An experiment as its module offers it.
 
     Attributes:
-        run: runs it.
         seeds: number of seeds by default, with --quick and with --full; empty if it is that of all experiments.
         without: options of `kuijia run` that mean nothing in it, with `capacity`, which none of these has.
-        full: help of --full.
         repetitions: help of --repetitions, where these are no seeds.
         sweeps: True if it runs cases in several processes.
-        configure: adds its own options.
         reader: makes exhibits of the files that runs leave; None if all of them are exhibits.
     """
 

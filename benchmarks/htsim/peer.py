@@ -67,7 +67,6 @@ class HtsimResult:
     Attributes:
         packets: data packets that arrived in order.
         seconds: processor time of the run, without building the network.
-        events: events of the run.
         finished_at: simulated seconds at which all flows were seen to have finished.
     """
 

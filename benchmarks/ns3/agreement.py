@@ -24,7 +24,6 @@ class Scenario:
     """Scenes whose flows are evaluated together.
 
     Attributes:
-        name: name of the scenario.
         scenes: scenes that differ only in their flows.
         quantities: the compared quantities of `GOALS`.
     """

@@ -37,7 +37,6 @@ class Scene:
 
     Attributes:
         congestion: congestion control of all flows.
-        flows: the flows.
         hosts: pairs of a dumbbell, or hosts of each leaf.
         fabric: leaves and spines; None for a dumbbell.
         host_rate: Mbit/s of hosts' links.

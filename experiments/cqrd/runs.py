@@ -126,7 +126,6 @@ class OneSwitch:
     """Experiment 1: an aggregation switch with 5 MB and a host at every port; the round-trip time is 16 us.
 
     Attributes:
-        scheme: of the switch.
         total: bytes of memory.
     """
 
@@ -230,7 +229,6 @@ class SwitchRun:
 
     Attributes:
         place: network with its switches.
-        flows: number of flows.
         load: in the papers' units.
         dctcp: True for DCTCP instead of TCP with SACK.
     """

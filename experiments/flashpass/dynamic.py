@@ -71,7 +71,6 @@ class WanRun:
     Attributes:
         scheme: transport and queues.
         load: of hosts' links; those between data centres have the same.
-        flows: their number.
         size: bytes of every flow; None for the sizes of the WAN of Alibaba.
     """
 

@@ -90,7 +90,6 @@ class TransportScheme:
     """A transport and the network for it.
 
     Attributes:
-        transport: of all flows.
         buffer: bytes of data that wait at a port, per Mbit/s of its link; None for no limit.
     """
 

@@ -71,7 +71,6 @@ class PrivateEntries:
 
     Args:
         lab: tagging by MPLS labels.
-        flows: flows that get entries.
         demotes: True if victims go to the victims' queue, as under Kuijia.
     """
 

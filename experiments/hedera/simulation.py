@@ -167,10 +167,6 @@ class FluidSimulation:
     its last rate until its end: the excess of the former over link capacities balances the deficit of the latter.
 
     Args:
-        fabric: the network.
-        placement: of elephants.
-        workload: the flows.
-        setting: the rest.
         hashed: labels of shape (F,) for flows that are not placed; by default from a hash of each flow.
     """
 

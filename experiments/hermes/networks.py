@@ -37,8 +37,6 @@ class LeafSpineFabric:
 
     Attributes:
         name: for titles.
-        leaves: number of leaves.
-        spines: number of spines.
         leaf_hosts: hosts at each leaf.
         rate: Mbit/s of every link.
         cables: parallel cables from each leaf to each spine.

@@ -65,7 +65,6 @@ class LeafSpineRun:
         scheme: load balancer and transport.
         workload: name of the distribution of flow sizes.
         load: of the links between leaves and spines of the symmetric network.
-        flows: their number.
         fault: of a switch; None for none.
     """
 
@@ -134,7 +133,6 @@ class Grid:
     """Runs of several schemes under several loads.
 
     Attributes:
-        schemes: by name.
         flows: in each run, by its load.
     """
 
@@ -249,15 +247,7 @@ def over_loads(
     theirs: Theirs | None,
     checks: Sequence[Check] = (),
 ) -> Exhibit:
-    """Return a line for each scheme over the load.
-
-    Args:
-        naming: its names.
-        measured: our runs.
-        statistic: of `experiments.hermes.runs.outcome`.
-        theirs: loads of the published numbers, and these by scheme.
-        checks: its bars.
-    """
+    """Return a line for each scheme over the load; `theirs` has the loads of the published numbers, and these."""
     base = naming.base
     lines = []
     for scheme in measured.grid.schemes:

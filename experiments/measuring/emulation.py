@@ -79,7 +79,6 @@ class Recording:
     Attributes:
         started_at: time when all flows were connected.
         before, after: averaging windows, start and end.
-        goodput: by flow name.
         marks_before, marks_after: labels seen at the ingress.
     """
 

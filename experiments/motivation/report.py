@@ -373,17 +373,7 @@ def computed_result(
     began: float,
     **told: object,
 ) -> Result:
-    """Return the first result of a model, in which nothing takes time.
-
-    Args:
-        table: the table that the run is for.
-        settings: settings of all experiments.
-        options: options of Tables 2 and 3.
-        scheme: the failure scheme.
-        flows: the goodput of each flow before and after the cut.
-        began: time since the epoch at which the run began.
-        told: what else the manifest has, by name.
-    """
+    """Return the first result of a model, in which nothing takes time; `told` is what else the manifest has."""
     return Result(
         experiment=table.name,
         backend=settings.backend,

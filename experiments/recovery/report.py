@@ -70,10 +70,7 @@ class Interruption:
 def longest_silence(times: Sequence[float], start: float, end: float) -> Silence:
     """Return the longest time between two successive events, among those that overlap `start` to `end`.
 
-    Args:
-        times: in ascending order.
-        start: on the same clock.
-        end: on the same clock.
+    The times are in ascending order, on one clock.
 
     Raises:
         ValueError: no event up to `start`, or none after it.

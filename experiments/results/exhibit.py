@@ -32,7 +32,6 @@ class Point:
         x: position: a number, such as the demand, or a name, such as a flow's.
         value: our number, the mean of the runs; None if it was not measured.
         low, high: the smallest and the largest of the runs.
-        runs: number of runs.
         published: the paper's number; None if it has none.
         at_least: True if our value is a lower bound, as some run was not watched to its end.
         spread: standard deviation of the runs, if they are not listed one by one; None if unknown.
@@ -88,14 +87,11 @@ class Exhibit:
     """A table or figure of the paper.
 
     Attributes:
-        name: such as `fig10`.
         reproduces: the paper's name for it.
         backend: backend that measured our numbers.
         axis: meaning of `x`.
         quantity: meaning of the numbers, with their unit.
-        lines: all of them.
         published: where the published numbers are from, None when there are none.
-        checks: bars for our numbers.
         remarks: definitions, and differences from the paper; whole sentences.
         mixed: True if each column has a unit of its own, named in its heading.
         logarithmic: True if the numbers span orders of magnitude.

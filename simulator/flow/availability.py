@@ -34,7 +34,6 @@ class Availability:
     """One scheme's figures for all traffic or one class.
 
     Attributes:
-        scheme: its name.
         priority: the class, None for all traffic.
         throughput: the expected goodput as a share of the demand.
         kept: for each of `KEPT` the probability that at least that share of what is sent arrives.
@@ -60,15 +59,9 @@ def availability(
     probabilities: FailureProbabilities,
     priority: int | None = None,
 ) -> Availability:
-    """Return the figures of a scheme.
+    """Return the figures of a scheme from its outcomes and the probabilities of the same failures, in the same order.
 
     Without a failure all sent traffic arrives; this state counts with its own probability.
-
-    Args:
-        contender: the scheme and its plan.
-        outcomes: the scheme's outcomes, one for each failure.
-        probabilities: the probabilities of the same failures, in the same order.
-        priority: the class; all traffic by default.
     """
     of = np.array([probabilities.none, *probabilities.of])
     demand, sent = contender.demand(priority), contender.sent(priority)

@@ -62,7 +62,6 @@ class Impact:
     """A failure's effect under one scheme; S sub-flows and L links as in the `Rerouting`, P pairs.
 
     Attributes:
-        rerouting: the scheme's rerouting.
         before: Mbit/s of each pair that arrived before the failure, shape (P,).
         flows: the sub-flows as given to the model.
         goodput: Mbit/s of each sub-flow that arrive, shape (S,).

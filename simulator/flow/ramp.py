@@ -214,7 +214,6 @@ class Allowances:
 
     Args:
         ramp: the parameters of the ramp; one round trip for all flows, one connection each.
-        flows: the number of flows.
     """
 
     def __init__(self, ramp: Ramp, flows: int) -> None:

@@ -21,7 +21,6 @@ class FailureOutcome:
     """The outcome of one failure under one scheme; rates in Mbit/s.
 
     Attributes:
-        scheme, failure: the names of both.
         sums: the sums of each role's traffic in each class.
         overloaded: the links that are offered more than their capacity, as their ends.
         moved: traffic that changes tunnel, the churn of the recovery: victims and, under some schemes, others.
@@ -110,7 +109,6 @@ class SchemeFigures:
     """One scheme's figures over all failures, for all traffic or one class; losses are shares of what was sent.
 
     Attributes:
-        scheme: its name.
         priority: the class, None for all traffic.
         demand, sent: Mbit/s demanded, and Mbit/s sent before the failure.
         goodput_mean, goodput_least: Mbit/s that arrive after a failure, new traffic included.

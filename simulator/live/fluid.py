@@ -65,7 +65,6 @@ class FluidNetwork:
     """The traffic of a plan, one flow for each tunnel that carries some.
 
     Args:
-        plan: the plan in force.
         elastic: True if its traffic adapts to its share, as TCP does; else it loses the excess.
     """
 

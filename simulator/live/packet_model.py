@@ -200,11 +200,8 @@ class SteeredRun:
     """A run of one scheme whose time goes on step by step.
 
     Args:
-        plan: the plan in force.
         scheme: name of the failure scheme, one that switches can be programmed with.
-        layout: queues of the ports.
         elastic: True for TCP, False for packets at a constant rate.
-        seed: of all randomness.
 
     Raises:
         InputError: the plan has too many flows at a site, or cannot be on switches.

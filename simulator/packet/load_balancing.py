@@ -104,7 +104,6 @@ class LoadBalancer:
     """The forwarding of all switches and the path selection of all senders.
 
     Attributes:
-        what: description for users.
         forwarding: choice by switches; those that choose the way themselves ignore the paths of flows.
         choice: choice by senders.
     """

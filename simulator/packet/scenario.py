@@ -72,10 +72,8 @@ class Setting:
 
     Attributes:
         seed: the seed of all randomness: hashes of flows, random drops, the order of simultaneous events.
-        outages: links that fail.
         probed: links whose queues are sampled regularly.
         probe_every: seconds between two samples.
-        load_balancer: how packets are divided among paths.
         faults: faults of switches that routing does not notice.
         own_streams: each flow's transport draws from its own stream of random numbers, not all from one.
         threads: that do the run, each some parts of the network, with the same results. Several need long links

@@ -29,11 +29,6 @@ def ideal_completion(network: Network, groups: Sequence[Flows], seed: int) -> Ve
     headers included, and a handshake comes first where the transport has one. NaN for endless flows, and for transports
     other than TCP, whose pace is given.
 
-    Args:
-        network: the network of the flows.
-        groups: the flows.
-        seed: the seed of the simulation, which determines the paths.
-
     Raises:
         UnsoundError, NoPathError: as `Simulation`.
     """
@@ -133,8 +128,6 @@ class ClassSummary:
     """Flows of one size class.
 
     Attributes:
-        name: the name of the class.
-        flows: the number of flows.
         finished: the number of finished flows; the figures below are of these only.
         completion: seconds from start to the last byte's arrival.
         slowdown: completion time divided by the ideal one.
@@ -175,9 +168,7 @@ class Summary:
         sent, dropped, marked, retransmitted: data packets; `marked` counts those that arrived with a mark. It is None
             if all flows are of transports by credits, whose queues mark by thresholds that are for other packets.
         lost: packets of all kinds lost on failed or lossy links.
-        timeouts: timeouts of TCP.
         classes: size classes; the first one has all flows.
-        queues: the queues of switches.
     """
 
     seconds: float

@@ -70,9 +70,6 @@ class LeafSpine:
     """A leaf-spine network: every leaf is linked to every spine, and hosts to leaves.
 
     Attributes:
-        leaves: number of leaves.
-        spines: number of spines.
-        hosts_per_leaf: number of hosts at each leaf.
         host_rate: Mbit/s of hosts' links.
         fabric_rate: Mbit/s of the links between leaves and spines.
         delay: seconds of every link.

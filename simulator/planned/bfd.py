@@ -28,7 +28,6 @@ class _Session:
     """A session and the state of its ends.
 
     Attributes:
-        session: the session.
         cut: cables of its path that are cut.
         up: True for each end that is up.
         deadline: for ends that hear nothing, when they will be down.

@@ -89,7 +89,6 @@ class CreditPorts:
 
     Attributes:
         ports: as without a plan.
-        victims: service of victims' credits.
         buffer: bytes of each queue of data.
     """
 

@@ -69,9 +69,7 @@ class PlannedNetwork:
     """Switches, hosts and links by their names in the plan, as numbers of the packet model.
 
     Attributes:
-        network: the network of the packet model.
         forwarding: ports and addresses of its switches.
-        switches: node of each switch.
         hosts: nodes of each site's hosts.
         shaped: nodes of each site's hosts of single flows with a limit, in the order of these flows.
         links: each directed link between two switches.

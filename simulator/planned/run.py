@@ -221,10 +221,8 @@ class PlanRun:
         plan: the plan in force at the beginning.
         options: of its tables: failure scheme, slots, queue layout (without classifiers), liveness and others.
         traffic: flows between its sites, numbered through all groups.
-        physical: delays, buffers and hosts.
         timing: delays of detection and of the controller.
         events: failures, repairs and changes of plan, in any order.
-        seed: of all randomness.
         tables: of the switches instead of those compiled from the plan.
 
     Raises:

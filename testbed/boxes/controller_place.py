@@ -47,14 +47,7 @@ def stand_in(host: str, port: int) -> Iterator[str]:
 
 
 def call_controller(host: str, port: int, word: str, seconds: float) -> str | None:
-    """Return why a switch at the caller's place would not reach the listener with this word; None if it would.
-
-    Args:
-        host: the controller's address.
-        port: its TCP port.
-        word: see `stand_in`.
-        seconds: time limit for connecting and for receiving the word.
-    """
+    """Return why a switch at the caller's place would not reach the listener with this word, see `stand_in`."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection, connection.makefile("rb") as said:
             heard = said.read(len(word))

@@ -37,7 +37,6 @@ class Examination:
 
     Attributes:
         facts: of the boxes that were reached, by name.
-        faults: obstacles, in words.
         notes: aspects that cannot be examined without changing something or disturbing others.
         untried: the note that explains why switches have not called the controller's place, None if they have.
         recorded: True if changes are recorded on any box.

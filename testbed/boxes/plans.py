@@ -53,12 +53,7 @@ class Target:
         self.wiring.require_hosts(self.inventory.hosts)
 
     def steps(self, box: Box, facts: Mapping[str, Facts]) -> list[BoxStep]:
-        """Return the changes that configure a box, to be applied after its interfaces are up.
-
-        Args:
-            box: the box.
-            facts: of all boxes, by name.
-        """
+        """Return the changes that configure a box, to be applied after its interfaces are up."""
         if isinstance(box, SwitchBox):
             bridge = self._bridge(box)
             vsctl = ("ovs-vsctl", f"--db=unix:{box.ovs_directory / 'db.sock'}", "--timeout=20")

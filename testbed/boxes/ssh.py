@@ -106,10 +106,6 @@ def ssh_command(login: Login) -> list[str]:
 class SshConnection:
     """A box that answers, from construction until `close` or its death; several threads may use it.
 
-    Args:
-        name: the name of the box in messages.
-        login: address and credentials.
-
     Raises:
         DeadBoxError: there is no connection; the message quotes SSH.
     """

@@ -47,9 +47,7 @@ class BoxesWatch:
     """Looks at boxes whenever `look` is called; used as a context manager, which closes the connections.
 
     Args:
-        inventory: the boxes.
         report: takes what has changed since the look before; at first, what is down.
-        clock: returns seconds.
     """
 
     def __init__(self, inventory: BoxInventory, report: Report, clock: Callable[[], float] = time.monotonic) -> None:

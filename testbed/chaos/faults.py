@@ -265,7 +265,6 @@ class Agenda:
     nobody mends meanwhile, since one thread does both, would then wait for itself.
 
     Args:
-        faults: of the run.
         start: time from which those of the faults count.
     """
 
@@ -308,11 +307,6 @@ def shortest_failing(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool],
     """Return a part of `items`, in order, that fails and that nothing can be left out of, as far as `runs` trials tell.
 
     Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input (IEEE TSE 28(2), 2002), algorithm ddmin.
-
-    Args:
-        items: a sequence that fails.
-        fails: tries a part of it.
-        runs: most trials.
     """
     kept, parts = tuple(items), 2
     while len(kept) > 1:

@@ -46,7 +46,6 @@ class FullQueueLoad:
     """All that is sent, probes included, and the queues that it waits in.
 
     Attributes:
-        flows: what is sent.
         layout: the queues of every port.
         demotes: True if victims wait in the queue for victims of their class.
         buffer_packets: length of every queue.

@@ -84,7 +84,6 @@ class LoadRun(Recorders):
     """The load from `start` to `stop`; used as a context manager, which ends its programs in any case.
 
     Args:
-        network: the lab's.
         paces: rate in Mbit/s of each flow.
     """
 

@@ -105,8 +105,6 @@ class ProbeRun(Recorders):
     """All probes from `start` to `stop`; used as a context manager, which ends its programs in any case.
 
     Args:
-        network: the lab's.
-        probes: all of them.
         interval: seconds between two packets of a flow.
     """
 

@@ -60,15 +60,11 @@ class ChaosResult:
     """Findings of a run.
 
     Attributes:
-        faults: as they were drawn.
-        flows: the flows of probes.
-        counts: their packets.
         streams: flows of iperf3 beside them.
         load: packets that filled the links.
         losses: all gaps of arrivals.
         timeline: what was broken when, in seconds of the monotonic clock.
         began: the time of the first probe on it.
-        seconds: length of the run.
         lost_without_excuse: losses that no fault explains.
         owed_to_the_machine: losses that only this machine's own failings excuse.
         takeovers: of one controller from another, in a lab with several.
@@ -121,7 +117,6 @@ class ChaosRun:
 
     Attributes:
         plans: the lab's plan, and the one that replaces it in turn.
-        options: of the lab.
         faults: in seconds from the end of the quiet time at the beginning.
         windows: what a failure may cost.
         report: receives a line about each fault and each slow step.

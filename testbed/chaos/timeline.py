@@ -15,7 +15,6 @@ class FaultSpan:
 
     Attributes:
         kind: of the fault (`faults.KINDS`).
-        subject: as of the fault.
         start: just before it was broken.
         end: when it was mended, `FOREVER` while it is not.
     """
@@ -38,7 +37,6 @@ class FaultTimeline:
     """All that happened in a run.
 
     Attributes:
-        spans: what was broken.
         away: switch to the spans in which no controller could program it, as the controllers' own events tell.
         overloaded: spans in which this machine lost frames that its switches had no time to read.
         stalled: spans in which this machine did not run a process of the switches' priority that asked for it.

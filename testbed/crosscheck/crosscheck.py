@@ -56,7 +56,6 @@ class SeenHop:
     """Treatment of a packet by a switch, real or modelled.
 
     Attributes:
-        switch: by name.
         groups: the groups used and the position of the bucket each chose; None: none was alive.
         out_port: None: it was dropped, and the rest does not count.
         queue: of the output port.

@@ -63,10 +63,8 @@ class LabClients:
     """Clients of a listening socket, from construction to `close`; used as a context manager.
 
     Args:
-        listener: the socket.
         refusal: makes the answer for a client that sends too much or too slowly, from problem and expectation.
         patience: seconds.
-        most_clients: most clients at a time.
         longest_request: bytes.
         longest_backlog: bytes that may wait for a watcher.
     """

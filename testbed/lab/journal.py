@@ -23,9 +23,7 @@ class LabEvent:
     """An event.
 
     Attributes:
-        seq: its number.
         time: Unix time in seconds.
-        kind: what it is about.
         text: one line for people.
         subject: the names of `link`, `node`, `flow` and `tunnels` that it concerns.
         details: its data; a request that it answers has the same ones as its result.

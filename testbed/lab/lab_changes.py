@@ -27,7 +27,6 @@ class NodeEvent:
     """A switch that was taken down or brought up: its links, one after the other, and the controller's reaction.
 
     Attributes:
-        node: the switch.
         up: True if it was brought up.
         links: the links that were switched, each from the switch to a neighbour.
         requested_at: Unix time in seconds, just before the first link was switched.

@@ -70,9 +70,7 @@ class LabFlows:
     """The flows of a lab. Any thread may start, stop and read them; one thread measures them.
 
     Args:
-        network: contains the hosts.
         run: makes the two programs of a flow.
-        clock: returns Unix time in seconds.
     """
 
     def __init__(

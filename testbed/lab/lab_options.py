@@ -25,7 +25,6 @@ class LabOptions:
         layout: the queues of every port, by name or by the absolute path of a YAML file.
         tagging: where packets carry their tunnel and their queue: "mpls", "dscp-ecn" or "vlan".
         pipeline: the form of the flow entries: "single" or "decomposed".
-        framework: of the controller.
         controllers: number of them; one acts, the others stand by.
         liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
         reoptimise: True if the controller solves a plan for the links that are left after a failure, and applies it.

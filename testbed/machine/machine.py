@@ -57,8 +57,6 @@ class Machine:
     """Results of the examination.
 
     Attributes:
-        kernel: name and release.
-        python: version.
         cpu_model: as the kernel names it, empty if it does not.
         cpu_count: CPUs this process may use.
         is_root: True if the effective user is root.

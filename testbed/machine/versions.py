@@ -19,7 +19,6 @@ class KnownFault:
     """A fault of some versions of a program.
 
     Attributes:
-        program: its name.
         releases: for each line of releases, the first one with the fault and the first one without it.
         problem: the fault, and how to avoid it.
         source: its documentation.

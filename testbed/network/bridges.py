@@ -42,7 +42,6 @@ class Port:
 
     Attributes:
         interface: its device.
-        number: its OpenFlow number.
         mtu: bytes of the largest IP packet with labels that it carries.
         rate: Mbit/s of its queues.
         internal: True if it has no device until Open vSwitch creates it; such a port has no queues.

@@ -74,7 +74,6 @@ class LinkCalibration:
     """Result of one direction of a link under overload.
 
     Attributes:
-        source, target: the switches.
         capacity: its nominal rate, Mbit/s.
         rate: measured rate, Mbit/s, counting all bytes from the Ethernet header on.
         high_share: share of the normal frames sent that arrived.

@@ -37,12 +37,7 @@ class Host:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, argv: Sequence[str], **popen_arguments: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401
-        """Start a program in the host and return at once; it ends with the network if it still runs then.
-
-        Args:
-            argv: program and arguments.
-            popen_arguments: passed on to subprocess.Popen.
-        """
+        """Start a program in the host and return at once; it ends with the network if it still runs then."""
         process: subprocess.Popen[bytes] = subprocess.Popen(self._in_namespace(argv), **popen_arguments)
         self._started.append(process)
         return process

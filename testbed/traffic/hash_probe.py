@@ -61,11 +61,7 @@ def choose_flows(
 ) -> dict[str, EgressFlowKey]:
     """Return for every wish its first candidate that fulfils it; wishes without one are missing.
 
-    Args:
-        wishes: the flows wanted.
-        candidates: the probed flows for each wish, by its name.
-        before: marks of the probes with all links up.
-        after: marks with the link down.
+    Marks `before` are those with all links up, marks `after` those with the link down.
     """
     chosen = {}
     for wish in wishes:

@@ -31,7 +31,6 @@ class Load:
 
     Attributes:
         part: the share; at 1 or more the backlog grows as long as flows come.
-        of: the reference.
     """
 
     part: float

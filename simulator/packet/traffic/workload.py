@@ -31,9 +31,6 @@ class Workload:
     arrivals change only their starts.
 
     Attributes:
-        sizes: the sizes of flows.
-        load: the load of all flows.
-        flows: the number of flows.
         arrivals: the gaps between flows, or between groups of them.
         pattern: the pattern of senders and receivers.
     """

@@ -44,7 +44,6 @@ class FaultyNetwork:
     Attributes:
         network: with the rates of slow cables.
         outages: of the links of cut cables.
-        switches: faults of switches.
     """
 
     network: Network

@@ -172,8 +172,6 @@ class Checked:
     """A network to be checked.
 
     Attributes:
-        network: the network.
-        names: of its nodes.
         source: the file that says what its links are, or the word `network`.
         place: in the source.
     """

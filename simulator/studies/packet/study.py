@@ -46,11 +46,8 @@ class Traffic:
     """Flows of a study.
 
     Attributes:
-        sizes: distribution of flow sizes.
         pattern: of sources and targets.
         arrivals: arrival process; None for all flows at 0 seconds.
-        of: reference of the load.
-        flows: number of arriving flows.
     """
 
     sizes: FlowSizes
@@ -80,8 +77,6 @@ class Study:
 
     Attributes:
         network: without queues, which `buffer`, `mark` and the run determine.
-        names: of its nodes.
-        traffic: on it.
         tcp: of all flows, except congestion control.
         buffer: bytes of each output of a switch.
         mark: threshold for packets that are capable of ECN.
@@ -89,9 +84,6 @@ class Study:
         classes: bounds of size classes in bytes.
         details: True to include every flow and link.
         credits: settings of transports by credits.
-        load_balancer: name of the way in which packets are divided among paths.
-        outages: links that fail.
-        faults: faults of switches.
         flowlet_gap: seconds of a pause between flowlets; None for that of the load balancer.
         own_streams: each flow draws its random numbers from a stream of its own.
         threads: of each run, which do not change its results.

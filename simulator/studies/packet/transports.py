@@ -173,7 +173,6 @@ class Discipline:
     """A way to use a buffer.
 
     Attributes:
-        what: description for users.
         make: returns the queueing for the queue that has a part of the buffer, at a switch with this number of inputs.
         parts: number of parts of the buffer at a switch with this number of inputs.
         shared: True if all outputs of a switch, as many as it has inputs, put their buffers together.

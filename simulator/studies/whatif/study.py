@@ -47,7 +47,6 @@ class Provenance:
     """Origin of a study.
 
     Attributes:
-        command: command that reproduces it.
         versions: of the programs, by name.
         assumptions: made by readers of files, one sentence each.
     """
@@ -62,12 +61,9 @@ class SchemeNumbers:
     """Numbers of a scheme, which are known without its plan too.
 
     Attributes:
-        name: the scheme.
         objective, protected_failures: of its plan.
         figures: by class; those of all traffic are at None.
         availability: likewise; empty if no probabilities are known.
-        recovery: cost of the recoveries.
-        outcomes: the outcome of each failure.
     """
 
     name: str
@@ -84,7 +80,6 @@ class WhatIfStudy:
     """A what-if study.
 
     Attributes:
-        topology: the network.
         contenders: the schemes, at least one.
         failures: common to all schemes, at least one.
         outcomes: all failures in order for the first scheme, then for the next.

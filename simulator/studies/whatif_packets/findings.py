@@ -179,7 +179,6 @@ class PacketStudy:
     """Results of a study together with its inputs.
 
     Attributes:
-        network: its name.
         conditions: by their names in `Conditions`, with the sizes in the user's words and the controller's site.
         flows, payload_bytes: of each run.
         found: the outcomes of each failure, by scheme.

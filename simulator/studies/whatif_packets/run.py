@@ -62,12 +62,10 @@ class Conditions:
         sizes: of flows, in bytes of payload.
         load: mean share of the planned rates that flows offer, in payload.
         seconds: from the cut until the last flow begins, for which losses are counted.
-        transport: congestion control of TCP.
         buffer: bytes that may wait in each queue of a port.
         detection: seconds from the cut until the switches beside it notice.
         controller: site of the controller; None for the one whose farthest site is nearest.
         link_delay: seconds of each link that has no delay of its own.
-        scale: factor of all rates.
         seed: of the flows and of all other randomness.
     """
 
@@ -226,8 +224,6 @@ class Play:
 
     Attributes:
         plan: the plan at scaled rates.
-        traffic: its flows.
-        controller: site of the controller.
         controller_delays: seconds from each switch to it.
 
     Raises:
