@@ -20,6 +20,14 @@ def test_every_push_installs_what_only_some_tests_need() -> None:
     assert "sudo .ci/run" in [step.get("run") for step in workflow["jobs"]["test"]["steps"]]
 
 
+def test_the_site_is_published_only_where_an_owner_has_said_so() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"]
+    (shared,) = (each for each in jobs["docs"]["steps"] if "upload-pages-artifact" in each.get("uses", ""))
+    assert jobs["pages"]["needs"] == "docs"
+    assert shared["with"]["path"] == "build/docs/html"
+    assert all("vars.PAGES == 'yes'" in each["if"] for each in (shared, jobs["pages"]))
+
+
 def test_contributors_find_every_package_that_only_some_tests_need() -> None:
     named = set(re.findall(r"`([\w-]+)`", (ROOT / "CONTRIBUTING.md").read_text()))
     needed = packages_of_ci()
