@@ -129,6 +129,23 @@ def test_a_refusal_is_named_and_what_was_done_is_undone(application: KuijiaContr
     assert len(events(tmp_path, event_log.SWITCH_REFUSED)) == 1
 
 
+def test_a_switch_that_is_full_is_asked_how_much_it_can_hold(
+    application: KuijiaController, caplog: pytest.LogCaptureFixture
+) -> None:
+    switch = FakeSwitch(application, S1)
+    switch.refuses = PARSER.OFPGroupMod
+    switch.connect()
+    switch.answer()
+    (question,) = [each for each in switch.sent if isinstance(each, PARSER.OFPGroupFeaturesStatsRequest)]
+    most = (9, 12, 7, 2)  # of all, select, indirect and fast failover groups
+    body = bytes(8) + b"".join(each.to_bytes(4, "big") for each in most) + bytes(16)
+    answer = SimpleNamespace(xid=question.xid, bodies=[body])
+    for _ in range(2):
+        application.poll_answered(SimpleNamespace(datapath=switch, answer=answer))
+    told = [record.message for record in caplog.records if "has room for" in record.message]
+    assert told == ["switch s1: it has room for 12 groups of type select and 2 groups of type fast failover"]
+
+
 def test_a_switch_that_refuses_messages_without_end_is_read_again_a_few_times_and_then_once_in_a_while(
     application: KuijiaController, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,6 +186,14 @@ def test_a_new_connection_does_not_end_a_fight() -> None:
     assert watch.wrong("s1", TRIES + 0.1) is TablesVerdict.REST
 
 
+def test_tables_that_were_right_before_a_new_connection_have_not_held_since() -> None:
+    watch = watching()
+    fight(watch, 0.0, TRIES)
+    watch.right("s1", TRIES)
+    watch.begun("s1", TRIES + HELD)
+    assert watch.wrong("s1", TRIES + HELD) is TablesVerdict.REST
+
+
 @pytest.mark.parametrize("now", [0.0, 1e9])
 def test_a_switch_that_is_not_watched_is_in_no_trouble(now: float) -> None:
     watch = TableWatch()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 
@@ -149,3 +149,12 @@ def test_packets_with_a_tag_are_promised_where_the_egress_need_not_look_for_the_
         found = expected_traffic(motivation_plan(), PipelineOptions(wiring=stated))
         tags.append({(each.source, each.tag) for each in found})
     assert tags == [untagged | {("s1", VlanTag(16, 1))}, untagged, untagged]
+
+
+def test_where_every_code_point_and_ecn_value_is_told_apart_no_other_is_made_up() -> None:
+    layout = PipelineOptions().layout
+    (low, *_) = layout.classes
+    every = replace(layout, classes=(replace(low, code_points=tuple({*range(64)} - {48})),))
+    told = {"s1": HeaderValues(ecn=frozenset(range(4)))}
+    found = list(expected_traffic(motivation_plan(), PipelineOptions(layout=every), told))
+    assert {(each.code_point, each.ecn) for each in found if each.source == "s1"} == {*product(range(64), range(4))}

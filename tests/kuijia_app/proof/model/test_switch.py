@@ -137,6 +137,9 @@ def test_nothing_is_output_to_the_port_it_came_in_by() -> None:
     assert not done.sent
     assert done.problem == "no action outputs it to another port"
     assert ports(switch([FlowEntry(1, ANYTHING, (Output(8), Output(2)))]).process(PACKET)) == [2]
+    later = [FlowEntry(1, ANYTHING, goto_table=4), FlowEntry(1, ANYTHING, (Output(8),), table_id=4)]
+    assert switch(later).process(PACKET).problem == "no action outputs it to another port"
+    assert switch([FlowEntry(1, ANYTHING)]).process(PACKET).problem == "the entry drops it"
 
 
 def test_applied_actions_are_done_in_their_order() -> None:
