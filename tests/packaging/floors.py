@@ -115,19 +115,20 @@ ROOMS = {
     "experiments.takeover": f"{_MEASURED} testbed.chaos kuijia_app.framework.event_log",
     "experiments.recovery": f"{_MEASURED} simulator",
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
-    "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes",
+    "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.grid",
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
-    " experiments.compared_schemes",
+    " experiments.compared_schemes experiments.grid",
     "experiments.hedera": f"{_MEASURED} experiments.grid simulator hedera kuijia_app.preparation"
     " kuijia_app.proof.model",
-    "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.plans",
+    "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.grid experiments.gscale.plans",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
-    " experiments.gscale.plans",
+    " experiments.gscale.plans experiments.grid",
     "kuijia.api": _LIBRARIES,
     "kuijia.cli": f"{_LIBRARIES} kuijia.api",
     "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",
     "tests.hedera.reference": "hedera",
     "tests.simulator.reference": "simulator",
+    "tests.kuijia_app.switch_farm": "kuijia_app",
     "benchmarks": f"{_LIBRARIES} tests.hedera.reference tests.kuijia_app.switch_farm tests.simulator.reference",
     "docs.site": "kuijia",
     "tests.rehearsal": (
