@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from types import TracebackType
 
 from experiments.experiment import Settings
 from experiments.gscale.cases import EXPERIMENT, LAYOUTS, Case, aggregates_of, phases_of
@@ -230,9 +229,7 @@ class Bench:
         self._lab = self._undo.enter_context(Lab(plan, options, self._show, self._ground))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._undo.close()
 
     def measure(self, case: Case) -> Result:

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from kuijia_app.preparation.send_buffer import enlarge_send_buffers
@@ -180,9 +179,7 @@ class BoxActions:
     def __enter__(self) -> BoxActions:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._programs.stop_all()
         self.end_observation()
         self._claim.close()

@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from kuijia_app.framework.listening import require_free
@@ -514,9 +513,7 @@ class _BoxWatch:
     def __enter__(self) -> _BoxWatch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for connection in self._connections:
             if connection.is_alive:
                 connection.call("end_observation")

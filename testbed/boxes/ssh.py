@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import IO, Any
 
 from kuijia_base.bounded_output import LONGEST_OUTPUT, Tail, one_line
@@ -205,9 +204,7 @@ class SshConnection:
     def __enter__(self) -> SshConnection:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _send(self, data: bytes) -> None:

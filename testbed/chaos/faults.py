@@ -15,35 +15,48 @@ from typing import Final, TypeVar
 from kuijia_base.errors import InputError, quoted
 from te_solver.model.topology import Topology
 
-CUT: Final = "cut"
-CUT_END: Final = "cut-end"
-FLAP: Final = "flap"
-SLOW: Final = "slow"
-SWITCH_WIPED: Final = "switch-wiped"
-SWITCHES_FROZEN: Final = "switches-frozen"
-SWITCHES_KILLED: Final = "switches-killed"
-DATABASE_FROZEN: Final = "database-frozen"
-DATABASE_KILLED: Final = "database-killed"
-DISK_FULL: Final = "disk-full"
-CONTROLLER_KILLED: Final = "controller-killed"
-CONTROLLER_FROZEN: Final = "controller-frozen"
-CLOCK_FORWARD: Final = "clock-forward"
-CLOCK_BACK: Final = "clock-back"
-STANDBY_KILLED: Final = "standby-killed"
-HANDOVER: Final = "handover"
-PEERS_CUT: Final = "peers-cut"
-FROM_ACTING_CUT: Final = "from-acting-cut"
-TO_ACTING_CUT: Final = "to-acting-cut"
-PEERS_LATE: Final = "peers-late"
-PEERS_LOSSY: Final = "peers-lossy"
-CONNECTION_RESET: Final = "connection-reset"
-CONNECTION_LATE: Final = "connection-late"
-CONNECTION_LOSSY: Final = "connection-lossy"
-FROM_SWITCH_CUT: Final = "from-switch-cut"
-TO_SWITCH_CUT: Final = "to-switch-cut"
-PLAN_REPLACED: Final = "plan-replaced"
-PLAN_REFUSED: Final = "plan-refused"
-PLAN_WITHDRAWN: Final = "plan-withdrawn"
+_SECONDS: Final[dict[str, tuple[float, float]]] = {}
+"""Kind to its shortest and longest duration in seconds; a fault of no duration is over once it is done."""
+
+_WEIGHTS: Final[dict[str, int]] = {}
+"""Kind to how often it is drawn, relative to others."""
+
+
+def _kind(name: str, shortest: float = 0.0, longest: float = 0.0, weight: int = 2) -> str:
+    """Enter a kind of faults with its bounds in seconds; return its name."""
+    _SECONDS[name], _WEIGHTS[name] = (shortest, longest), weight
+    return name
+
+
+CUT: Final = _kind("cut", 0.5, 8.0, weight=4)
+CUT_END: Final = _kind("cut-end", 0.5, 8.0)
+FLAP: Final = _kind("flap", 0.2, 2.0)
+SLOW: Final = _kind("slow", 1.0, 8.0)
+SWITCH_WIPED: Final = _kind("switch-wiped")
+SWITCHES_FROZEN: Final = _kind("switches-frozen", 0.1, 1.0, weight=1)
+SWITCHES_KILLED: Final = _kind("switches-killed", 0.2, 1.0, weight=1)
+DATABASE_FROZEN: Final = _kind("database-frozen", 0.5, 6.0)
+DATABASE_KILLED: Final = _kind("database-killed", 0.1, 2.0)
+DISK_FULL: Final = _kind("disk-full", 1.0, 8.0)
+CONTROLLER_KILLED: Final = _kind("controller-killed", 0.5, 6.0)
+CONTROLLER_FROZEN: Final = _kind("controller-frozen", 0.2, 8.0)
+CLOCK_FORWARD: Final = _kind("clock-forward", 0.5, 8.0)
+CLOCK_BACK: Final = _kind("clock-back", 0.5, 8.0)
+STANDBY_KILLED: Final = _kind("standby-killed", 0.5, 6.0)
+HANDOVER: Final = _kind("handover")
+PEERS_CUT: Final = _kind("peers-cut", 0.5, 6.0)
+FROM_ACTING_CUT: Final = _kind("from-acting-cut", 0.5, 6.0)
+TO_ACTING_CUT: Final = _kind("to-acting-cut", 0.5, 6.0)
+PEERS_LATE: Final = _kind("peers-late", 1.0, 6.0)
+PEERS_LOSSY: Final = _kind("peers-lossy", 1.0, 6.0)
+CONNECTION_RESET: Final = _kind("connection-reset")
+CONNECTION_LATE: Final = _kind("connection-late", 1.0, 6.0)
+CONNECTION_LOSSY: Final = _kind("connection-lossy", 1.0, 6.0)
+FROM_SWITCH_CUT: Final = _kind("from-switch-cut", 0.5, 9.0)
+TO_SWITCH_CUT: Final = _kind("to-switch-cut", 0.5, 9.0)
+PLAN_REPLACED: Final = _kind("plan-replaced")
+PLAN_REFUSED: Final = _kind("plan-refused")
+PLAN_WITHDRAWN: Final = _kind("plan-withdrawn", 0.02, 2.0)
 
 STANDSTILL_KINDS: Final = (SWITCHES_FROZEN, SWITCHES_KILLED, DATABASE_KILLED)
 """Those in which no switch does anything: `ovs-vswitchd` waits until it has its database again."""
@@ -67,39 +80,6 @@ PEER_KINDS: Final = (PEERS_CUT, FROM_ACTING_CUT, TO_ACTING_CUT, PEERS_LATE, PEER
 PAIR_KINDS: Final = (STANDBY_KILLED, HANDOVER, *PEER_KINDS)
 """Those that need two controllers."""
 
-_SECONDS: Final[Mapping[str, tuple[float, float]]] = {
-    CUT: (0.5, 8.0),
-    CUT_END: (0.5, 8.0),
-    FLAP: (0.2, 2.0),
-    SLOW: (1.0, 8.0),
-    SWITCH_WIPED: (0.0, 0.0),
-    SWITCHES_FROZEN: (0.1, 1.0),
-    SWITCHES_KILLED: (0.2, 1.0),
-    DATABASE_FROZEN: (0.5, 6.0),
-    DATABASE_KILLED: (0.1, 2.0),
-    DISK_FULL: (1.0, 8.0),
-    CONTROLLER_KILLED: (0.5, 6.0),
-    CONTROLLER_FROZEN: (0.2, 8.0),
-    CLOCK_FORWARD: (0.5, 8.0),
-    CLOCK_BACK: (0.5, 8.0),
-    STANDBY_KILLED: (0.5, 6.0),
-    HANDOVER: (0.0, 0.0),
-    PEERS_CUT: (0.5, 6.0),
-    FROM_ACTING_CUT: (0.5, 6.0),
-    TO_ACTING_CUT: (0.5, 6.0),
-    PEERS_LATE: (1.0, 6.0),
-    PEERS_LOSSY: (1.0, 6.0),
-    CONNECTION_RESET: (0.0, 0.0),
-    CONNECTION_LATE: (1.0, 6.0),
-    CONNECTION_LOSSY: (1.0, 6.0),
-    FROM_SWITCH_CUT: (0.5, 9.0),
-    TO_SWITCH_CUT: (0.5, 9.0),
-    PLAN_REPLACED: (0.0, 0.0),
-    PLAN_REFUSED: (0.0, 0.0),
-    PLAN_WITHDRAWN: (0.02, 2.0),
-}
-"""Kind to its shortest and longest duration in seconds; a fault of no duration is over once it is done."""
-
 KINDS: Final = tuple(_SECONDS)
 
 _THINGS: Final[Mapping[str, Collection[tuple[str, ...]]]] = {
@@ -111,9 +91,6 @@ _THINGS: Final[Mapping[str, Collection[tuple[str, ...]]]] = {
     **{kind: {("peers",), ("plan",)} for kind in PEER_KINDS},  # docs/pair.md, Limits
 }
 """Things that faults of a kind take hold of, where it is not the first word of its name."""
-
-_WEIGHTS: Final[Mapping[str, int]] = {CUT: 4, CUT_END: 2, FLAP: 2, SWITCHES_KILLED: 1, SWITCHES_FROZEN: 1}
-_USUAL_WEIGHT = 2
 
 SPARE_SECONDS: Final = 0.5
 """Time for which a thing is left alone after it was mended."""
@@ -167,7 +144,7 @@ def draw_faults(
     """
     chance = random.Random(seed)
     wanted = [kind for kind in KINDS if kind in kinds]
-    weights = [_WEIGHTS.get(kind, _USUAL_WEIGHT) for kind in wanted]
+    weights = [_WEIGHTS[kind] for kind in wanted]
     free_at: dict[tuple[str, ...], float] = {}
     faults = []
     at = 0.0

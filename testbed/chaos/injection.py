@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from kuijia_app.preparation.queues import ROOT_CLASS, burst_bytes
@@ -164,9 +163,7 @@ class Injector:
     def __enter__(self) -> Injector:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.mend_all()
         self._changes.shutdown()
         self._side.shutdown()

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 
 _HOST = "127.0.0.1"
 _CHUNK = 1 << 16
@@ -94,9 +93,7 @@ class Relay:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended = True
         self._wake.send(b".")
         self._thread.join()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from kuijia_app.control.plan_update import renumber
@@ -148,9 +147,7 @@ class Lab:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def fail(self, a: str, b: str) -> NoticedLinkEvent:

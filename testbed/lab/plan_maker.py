@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 from dataclasses import asdict
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kuijia_base.commands import MODULES
@@ -47,9 +46,7 @@ class PlanMaker:
     def __enter__(self) -> PlanMaker:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.give_up()
 
     def make(self, lab: Lab, request: Update | ReplacePlan) -> Plan:

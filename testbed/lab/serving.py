@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
@@ -94,9 +93,7 @@ class LabServer:
     def __enter__(self) -> LabServer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

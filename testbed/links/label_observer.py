@@ -7,7 +7,6 @@ import select
 import socket
 import time
 from collections.abc import Collection, Iterable
-from types import TracebackType
 
 from kuijia_base.errors import TestbedError
 from testbed.links.flow_keys import EgressFlowKey, IngressMark, parse_labelled_frame
@@ -40,9 +39,7 @@ class LabelObserver:
     def __enter__(self) -> LabelObserver:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

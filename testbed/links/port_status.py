@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from kuijia_base.errors import TestbedError
 from testbed.links.link_state import set_devices
@@ -81,9 +80,7 @@ class PortObserver:
     def __enter__(self) -> PortObserver:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _send(self, kind: int, body: bytes = b"") -> None:

@@ -7,7 +7,6 @@ import socket
 import time
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 
 from kuijia_base.bounded_output import require_short
 from kuijia_base.errors import TestbedError
@@ -34,9 +33,7 @@ class ControlSocket:
     def __enter__(self) -> ControlSocket:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def command(self, name: str, *arguments: str) -> str:

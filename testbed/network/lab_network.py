@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from kuijia_app.tables.bfd import BfdSession
@@ -60,9 +59,7 @@ class LabelWatch(Protocol):
 
     def __enter__(self) -> LabelWatch: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 class LabNetwork(Protocol):

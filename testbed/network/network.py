@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from kuijia_app.preparation.completion import complete_queues
@@ -228,9 +227,7 @@ class EmulatedNetwork:
     def __enter__(self) -> EmulatedNetwork:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def has_host(self, site: str) -> bool:
