@@ -88,3 +88,8 @@ def code_version() -> str:
                 digest.update(f"{package}/{path.relative_to(folder)}\n".encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def digest_of(data: object) -> str:
+    """Return a digest that identifies data, by its JSON and the `repr` of values without JSON."""
+    return hashlib.sha256(json.dumps(data, default=repr).encode()).hexdigest()[:12]

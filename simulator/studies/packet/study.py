@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
@@ -13,7 +11,8 @@ from typing import Any
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.work import digest_of
 from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.packet.credited import Credited, FlashPass
@@ -116,8 +115,10 @@ class Study:
         traffic = self.traffic
         points = [traffic.sizes.sizes.tolist(), traffic.sizes.probabilities.tolist()]
         return {
-            "network": digest([[astuple(link) for link in self.network.links], self.network.hosts, list(self.names)]),
-            "sizes": digest([points, traffic.sizes.interpolation.value]),
+            "network": digest_of(
+                [[astuple(link) for link in self.network.links], self.network.hosts, list(self.names)]
+            ),
+            "sizes": digest_of([points, traffic.sizes.interpolation.value]),
             "pattern": repr(traffic.pattern),
             "arrivals": repr(traffic.arrivals),
             "load_of": traffic.of.value,
@@ -132,7 +133,7 @@ class Study:
             "flowlet_gap": self.flowlet_gap,
             "own_streams": self.own_streams,
             "credits": repr(self.credits),
-            "faults": digest([list(map(repr, self.outages)), list(map(repr, self.faults))]),
+            "faults": digest_of([list(map(repr, self.outages)), list(map(repr, self.faults))]),
         }
 
 
@@ -234,11 +235,6 @@ def finished_result(study: Study, run: Run) -> dict[str, Any]:
         return result_of(study, run, simulation)
 
 
-def digest(data: object) -> str:
-    """Return a digest that identifies data, by its JSON and the `repr` of values without JSON."""
-    return hashlib.sha256(json.dumps(data, default=repr).encode()).hexdigest()[:12]
-
-
 @contextmanager
 def results_of(
     study: Study, runs: Sequence[Run], workers: Workers, output: OutputFolder | None, progress: Progress
@@ -250,11 +246,7 @@ def results_of(
     Raises:
         As `swept`.
     """
-    settings = {"runs": digest([astuple(run) for run in runs]), **study.identity()}
-    sweep = Sweep("packet", settings, study, _same, finished_result, runs)
+    settings = {"runs": digest_of([astuple(run) for run in runs]), **study.identity()}
+    sweep = Sweep("packet", settings, study, no_preparation, finished_result, runs)
     with swept(sweep, workers, output, progress) as results:
         yield results
-
-
-def _same(study: Study) -> Study:
-    return study

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
@@ -15,6 +13,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import NO_SHARE
 from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.work import digest_of
 from kuijia_base.sweep.workers import Workers
 from simulator.flow.availability import Availability, Bounds, availability
 from simulator.flow.failure_impact import FailureModel, Role, RoleTraffic, Weighting
@@ -217,8 +216,8 @@ def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Que
     told = {
         "network": questions.contenders[0].traffic.plan.topology.name,
         "schemes": [contender.scheme.name for contender in questions.contenders],
-        "failures": f"{count} ({_digest([asdict(failure) for failure in questions.failures])})",
-        "plans": _digest([_plan(contender) for contender in questions.contenders]),
+        "failures": f"{count} ({digest_of([asdict(failure) for failure in questions.failures])})",
+        "plans": digest_of([_plan(contender) for contender in questions.contenders]),
         "elastic": questions.elastic,
         "weighting": questions.weighting,
         **options,
@@ -235,10 +234,6 @@ def _work(ready: ReadyModels, part: FailureRange) -> list[dict[str, Any]]:
 def _plan(contender: Contender) -> dict[str, Any]:
     """Return the plan without values that differ when it is made again."""
     return {**plan_to_json(contender.traffic.plan), "solve_seconds": None}
-
-
-def _digest(data: object) -> str:
-    return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:12]
 
 
 def _as_json(outcome: FailureOutcome) -> dict[str, Any]:

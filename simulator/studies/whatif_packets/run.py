@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +19,7 @@ from kuijia_base.errors import UnsoundError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.work import digest_of
 from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.packet.queues import Fifo, Threshold
@@ -370,12 +369,8 @@ def _settings(questions: PacketQuestions) -> dict[str, Any]:
     return {
         "network": questions.contenders[0][0].topology.name,
         "schemes": [scheme.name for _, scheme in questions.contenders],
-        "failures": _digest([asdict(failure) for failure in questions.failures]),
-        "plans": _digest([{**plan_to_json(plan), "solve_seconds": None} for plan, _ in questions.contenders]),
-        "sizes": _digest(points),
+        "failures": digest_of([asdict(failure) for failure in questions.failures]),
+        "plans": digest_of([{**plan_to_json(plan), "solve_seconds": None} for plan, _ in questions.contenders]),
+        "sizes": digest_of(points),
         **told,
     }
-
-
-def _digest(data: object) -> str:
-    return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:12]
