@@ -85,7 +85,7 @@ class DestinationTrees:
                 continue
             cost = cost_of[tail, head] = own + self._avoided * (edge in doubted)
             steps[self._position[head]].append((self._position[tail], cost, 0))
-        to_egress, _ = search(steps, {}, self._position[egress], NOWHERE, [0] * len(self._names))
+        to_egress, _ = search(steps, self._position[egress], NOWHERE, [0] * len(self._names))
         found = {self._names[position]: cost for position, cost in to_egress.items()}
         return {
             switch: next(

@@ -56,9 +56,8 @@ class ArcGraph:
         for index, node in enumerate(chain[1:-1], start=1):
             self._chain_of[node] = len(self.nodes), index
         for way in (tuple(chain), tuple(reversed(chain))):
-            cost = None
-            if way[0] != way[-1] and all(link in self._link_cost for link in pairwise(way)):
-                cost = sum(self._link_cost[link] for link in pairwise(way))
+            costs = [self._link_cost.get(link, 0) for link in pairwise(way)]  # those of links are above zero
+            cost = sum(costs) if way[0] != way[-1] and 0 not in costs else None
             self._add_arc(self.exit(way[0]), way[-1], way[1:], cost, size)
 
     def with_vertex(self, node: int) -> ArcGraph:

@@ -54,7 +54,7 @@ class CostGraph:
     def costs_to(self, target: int) -> list[int]:
         """Return the cost from every node to this one, `beyond` where there is no path."""
         if target not in self._costs_to:
-            found, _ = search(self.entering, {}, target, NOWHERE, [0] * len(self.names))
+            found, _ = search(self.entering, target, NOWHERE, [0] * len(self.names))
             self._costs_to[target] = [found.get(node, self.beyond) for node in range(len(self.names))]
         return self._costs_to[target]
 
@@ -69,7 +69,12 @@ class CostGraph:
         start = begun[-1]
         steps = [step for step in self.leaving[start] if step[0] not in without]
         cost, _ = search(
-            self.leaving, {start: steps}, start, target, self.costs_to(target), with_ties=True, closed=begun[:-1]
+            [*self.leaving[:start], steps, *self.leaving[start + 1 :]],
+            start,
+            target,
+            self.costs_to(target),
+            with_ties=True,
+            closed=begun[:-1],
         )
         if target not in cost:
             return None

@@ -213,7 +213,7 @@ class TunnelFinder:
         return costs[node]
 
     def _costs_of_all(self, node: int, steps: Sequence[list[Step]]) -> list[int]:
-        cost, _ = search(steps, {}, node, NOWHERE, [0] * len(steps))
+        cost, _ = search(steps, node, NOWHERE, [0] * len(steps))
         return [cost.get(other, self._beyond) for other in range(len(steps))]
 
 

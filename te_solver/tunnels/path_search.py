@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -44,43 +44,58 @@ class PathSearch:
         flow = set[int]()
         potential = self.to_end
         at_most = min(at_most, len(self.graph.leaving[self.start]), len(self.graph.entering[self.end]))
+        before = self._cheapest()
         found = 0
-        while found < at_most:
-            cost, before = search(self.graph.leaving, self._residual(flow), self.start, self.end, potential)
-            if self.end not in cost:
-                break
+        while self.end in before:
             found += 1
-            if found < at_most:
-                potential = _raised(potential, cost, self.end)
             vertex = self.end
             while vertex != self.start:
                 arc = before[vertex]
                 tail, head = self.graph.ends[arc]
                 vertex = head if arc in flow else tail
                 flow ^= {arc}
-        return self._cut_apart(flow, found)
+            if found == at_most:
+                break
+            cost, before = search(self._residual(flow), self.start, self.end, potential)
+            if found + 1 < at_most and self.end in cost:
+                potential = _raised(potential, cost, self.end)
+        return self._cut_apart(flow)
+
+    def _cheapest(self) -> dict[int, int]:
+        """Return what `search` does of vertices on a cheapest path to the end: their costs to it are known already."""
+        before: dict[int, int] = {}
+        heap = [self.start]
+        while self.end not in before:
+            vertex = heappop(heap)
+            here = self.to_end[vertex]
+            for other, step, arc in self.graph.leaving[vertex]:
+                if self.to_end[other] + step == here and other not in before:
+                    before[other] = arc
+                    heappush(heap, other)
+        return before
 
     def least_sharing(self, chosen: Sequence[Path]) -> Path | None:
         """Return the path that shares the least with the chosen ones, of several the cheapest; None if there is none.
 
         An arc shared with two of the chosen counts twice. Ties go to the first path in node order.
         """
-        penalty = Counter[int]()
+        penalty: dict[int, int] = {}
         for path in chosen:
             for arc in path:
-                extra = self.graph.size[arc] * self.beyond
-                penalty[arc] += extra
-                penalty[arc ^ 1] += extra
+                extra = penalty.get(arc, 0) + self.graph.size[arc] * self.beyond
+                penalty[arc] = penalty[arc ^ 1] = extra
         first_steps = self.graph.leaving[self.start]
-        unavoidable = min(penalty[arc] for _, _, arc in first_steps)
-        for _, _, arc in first_steps:
-            # Every path takes one of these; a lower cost at its goal makes the search visit fewer vertices.
-            penalty[arc] -= unavoidable
+        unavoidable = min(penalty.get(arc, 0) for _, _, arc in first_steps)
+        if unavoidable:
+            for _, _, arc in first_steps:
+                # Every path takes one of these; a lower cost at its goal makes the search visit fewer vertices.
+                penalty[arc] -= unavoidable
         entering = {
-            vertex: [(tail, cost + penalty[arc], arc) for tail, cost, arc in self.graph.entering[vertex]]
+            vertex: [(tail, cost + penalty.get(arc, 0), arc) for tail, cost, arc in self.graph.entering[vertex]]
             for vertex in {self.graph.ends[arc][1] for arc in penalty}
         }
-        cost, _ = search(self.graph.entering, entering, self.end, self.start, self.from_start, with_ties=True)
+        steps = _replaced(self.graph.entering, entering)
+        cost, _ = search(steps, self.end, self.start, self.from_start, with_ties=True)
         path = self._downhill(self.start, cost, penalty)
         return path if path not in chosen else self._departing(chosen, penalty, entering)
 
@@ -93,7 +108,7 @@ class PathSearch:
         departing path is sought for each beginning, as in Yen's algorithm (Management Science 17, 1971).
         """
         graph = self.graph
-        to_end, _ = search(graph.entering, entering, self.end, NOWHERE, self.from_start)
+        to_end, _ = search(_replaced(graph.entering, entering), self.end, NOWHERE, self.from_start)
         best: tuple[int, tuple[int, ...], Path] | None = None
         for at_least, so_far, begun in sorted(self._beginnings(chosen, penalty, to_end)):
             if best is not None and at_least > best[0]:
@@ -103,8 +118,7 @@ class PathSearch:
             heads = {graph.ends[arc][1] for arc in taken}
             allowed = {vertex: [step for step in entering[vertex] if step[2] not in taken] for vertex in heads}
             cost, _ = search(
-                graph.entering,
-                {**entering, **allowed},
+                _replaced(graph.entering, {**entering, **allowed}),
                 self.end,
                 start,
                 self.from_start,
@@ -137,38 +151,49 @@ class PathSearch:
                 ]
                 if rests:
                     beginnings.add((so_far + min(rests), so_far, begun))
-                so_far += self.graph.cost[arc] + penalty[arc]
+                so_far += self.graph.cost[arc] + penalty.get(arc, 0)
         return beginnings
 
-    def _residual(self, flow: Collection[int]) -> dict[int, list[Step]]:
-        """Return the steps from a flow's vertices: outside the flow, or back along it, which refunds the cost."""
-        steps: dict[int, list[Step]] = {}
+    def _residual(self, flow: Collection[int]) -> Sequence[list[Step]]:
+        """Return all steps beside a flow: those that it leaves, or back along it, which refunds the cost."""
+        used = {*flow, *(arc ^ 1 for arc in flow)}
+        vertices = {vertex for arc in flow for vertex in self.graph.ends[arc]}
+        steps = self.graph.leaving.copy()
+        for vertex in vertices:
+            steps[vertex] = [step for step in steps[vertex] if step[2] not in used]
         for arc in flow:
             tail, head = self.graph.ends[arc]
-            for vertex in (tail, head):
-                if vertex not in steps:
-                    steps[vertex] = [
-                        step for step in self.graph.leaving[vertex] if step[2] not in flow and step[2] ^ 1 not in flow
-                    ]
             steps[head].append((tail, -self.graph.cost[arc], arc))
         return steps
 
-    def _cut_apart(self, flow: set[int], count: int) -> list[Path]:
-        """Return the paths of a flow; if they can be separated in several ways, the shortest is taken first."""
-        entering: dict[int, list[Step]] = defaultdict(list)
-        for arc in flow:
-            tail, head = self.graph.ends[arc]
-            entering[head].append((tail, self.graph.cost[arc], arc))
+    def _traced(self, flow: Collection[int]) -> list[Path]:
+        """Return the paths of a flow if they meet nowhere, so that there is one way to separate them, else none."""
+        leaving: dict[int, int] = {}
         paths = []
-        for _ in range(count):
-            cost, _ = search(entering, {}, self.end, self.start, self.from_start, with_ties=True)
+        for arc in flow:
+            tail = self.graph.ends[arc][0]
+            if tail == self.start:
+                paths.append([arc])
+            elif leaving.setdefault(tail, arc) != arc:
+                return []
+        for path in paths:
+            while (vertex := self.graph.ends[path[-1]][1]) != self.end:
+                path.append(leaving[vertex])
+        return [tuple(path) for path in paths]
+
+    def _cut_apart(self, flow: set[int]) -> list[Path]:
+        """Return the paths of a flow; if they can be separated in several ways, the shortest is taken first."""
+        paths: list[Path] = []
+        while not (apart := self._traced(flow)):
+            entering: dict[int, list[Step]] = defaultdict(list)
+            for arc in flow:
+                tail, head = self.graph.ends[arc]
+                entering[head].append((tail, self.graph.cost[arc], arc))
+            cost, _ = search(entering, self.end, self.start, self.from_start, with_ties=True)
             path = self._downhill(self.start, cost, {}, among=flow)
-            for arc in path:
-                head = self.graph.ends[arc][1]
-                entering[head] = [step for step in entering[head] if step[2] != arc]
             flow.difference_update(path)
             paths.append(path)
-        return paths
+        return [*paths, *apart]
 
     def _downhill(
         self,
@@ -196,9 +221,16 @@ class PathSearch:
         return tuple(path)
 
 
+def _replaced(steps: list[list[Step]], changed: Mapping[int, list[Step]]) -> list[list[Step]]:
+    """Return the steps of all vertices, in which those of some are replaced."""
+    replaced = steps.copy()
+    for vertex, own in changed.items():
+        replaced[vertex] = own
+    return replaced
+
+
 def search(
     steps: Mapping[int, list[Step]] | Sequence[list[Step]],
-    changed: Mapping[int, list[Step]],
     origin: int,
     goal: int,
     potential: Sequence[int],
@@ -210,7 +242,6 @@ def search(
 
     Args:
         steps: steps to other vertices, for every vertex.
-        changed: steps that replace those of some vertices.
         origin: the vertex to start from.
         goal: the vertex to reach.
         potential: for every vertex a lower bound of the cost to the goal; along a step it falls by no more than the
@@ -222,31 +253,30 @@ def search(
         The cost from the origin for each vertex as far as the search went, and the arc by which each was reached.
     """
     cost: dict[int, int] = {}
-    nearest = {origin: 0}
+    nearest: list[float] = [inf] * len(potential)
+    for vertex in closed:
+        nearest[vertex] = -inf
     before: dict[int, int] = {}
-    shut = set(closed)
-    heap = [(potential[origin], origin)]
+    heap = [(potential[origin], origin, 0)]
     enough = inf
     while heap:
-        estimate, vertex = heappop(heap)
-        if vertex in shut:
+        estimate, vertex, so_far = heappop(heap)
+        if vertex in cost:
             continue
         if estimate > enough:
             break
-        shut.add(vertex)
-        so_far = cost[vertex] = nearest[vertex]
+        cost[vertex] = so_far
         if vertex == goal:
             if with_ties:
                 enough = estimate
                 continue
             break
-        for other, step, arc in changed[vertex] if vertex in changed else steps[vertex]:
-            if other not in shut:
-                far = so_far + step
-                if other not in nearest or far < nearest[other]:
-                    nearest[other] = far
-                    before[other] = arc
-                    heappush(heap, (far + potential[other], other))
+        for other, step, arc in steps[vertex]:
+            far = so_far + step
+            if far < nearest[other]:  # which no way back to a vertex of known cost does
+                nearest[other] = far
+                before[other] = arc
+                heappush(heap, (far + potential[other], other, far))
     return cost, before
 
 

@@ -24,7 +24,7 @@ def _routes(question: PathQuestion) -> PairRoutes:
     def to(target: int) -> dict[int, list[int]]:
         """Return the next hops towards a node, of all nodes from the nearest to the farthest."""
         if target not in next_hops:
-            cost, _ = search(entering, {}, target, NOWHERE, [0] * len(entering))
+            cost, _ = search(entering, target, NOWHERE, [0] * len(entering))
             next_hops[target] = {
                 node: [
                     head
