@@ -171,9 +171,11 @@ def _transports(matches: Sequence[Match]) -> Iterator[Transport]:
 
 def _vlans(matches: Sequence[Match]) -> list[tuple[VlanTag, ...]]:
     """Return the tags that entries distinguish; none at all if no entry looks at them."""
-    if all(match.vlan_vid is None for match in matches):
+    asked = {match.vlan_vid for match in matches if match.vlan_vid is not None}
+    if not asked:
         return [()]
-    tags = product(set(_values(matches, "vlan_vid")) - {NO_VLAN, ANY_VLAN}, _values(matches, "vlan_pcp"))
+    vlan_ids = {*with_another(asked | {NO_VLAN}, _BITS["vlan_vid"])} - {NO_VLAN, ANY_VLAN}
+    tags = product(sorted(vlan_ids), _values(matches, "vlan_pcp"))
     return [(), *((VlanTag(*tag),) for tag in tags)]
 
 

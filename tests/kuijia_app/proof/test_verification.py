@@ -158,6 +158,15 @@ def test_every_walk_and_every_look_at_groups_counts_once(monkeypatch: pytest.Mon
     assert (found.walks, {*looks}) == (len(looks), {"walk", "_groups_used"})
 
 
+def test_conversations_that_an_ingress_classifies_wrongly_are_found() -> None:
+    options = PipelineOptions(slot_count=16, layout=classified(*RULES))
+    tables = build_tables(two_classes(), options)
+    kept = tuple(entry for entry in tables["s1"].flows if entry.match.ip_proto is None)
+    tables["s1"] = replace(tables["s1"], flows=kept)
+    found = Verifier(two_classes(), tables, options).run([]).violations
+    assert ("class", "s1 -> s4") in {(each.rule, each.traffic.partition(",")[0]) for each in found}
+
+
 def test_tags_of_nobody_are_a_free_one_and_none_where_no_site_is_untagged() -> None:
     site = HostEnd(1, IPv4Address("10.0.0.1"), ())
     first, second, plain = (replace(site, vlan=vlan) for vlan in (1, 3, None))
