@@ -56,6 +56,17 @@ def test_every_message_of_ours_has_an_id_of_its_own(application: KuijiaControlle
     assert len(ids) == len(set(ids))
 
 
+def test_ids_of_messages_for_hosts_begin_again_below_those_of_probes(application: KuijiaController) -> None:
+    switch = connected(application, S1)
+    connection = application.switches.connections["s1"]
+    questions = [PARSER.OFPEchoRequest(switch) for _ in range(3)]
+    connection.send_for_hosts(questions[:1])
+    assert questions[0].xid == connection._last_neighbour
+    connection._last_neighbour = FIRST_PROBE_XID - 2
+    connection.send_for_hosts(questions[1:])
+    assert [each.xid for each in questions[1:]] == [FIRST_PROBE_XID - 1, 1 << 28]
+
+
 def test_entries_are_sent_once_all_groups_are_acknowledged(application: KuijiaController) -> None:
     switch = connected(application, S1)
     kinds = [type(message) for message in switch.sent]

@@ -77,6 +77,8 @@ def test_what_no_rule_of_ours_has_is_told_by_its_key_alone(package: str) -> None
     odd_match = parser.OFPMatch(vlan_vid=(0x1005, 0x100F))
     key, entry = read_flow(ofproto, SimpleNamespace(table_id=0, priority=7, match=odd_match, instructions=[]))
     assert (key.match, entry) == ((("vlan_vid", (0x1005, 0x100F)),), None)
+    masked = parser.OFPMatch(eth_dst=("02:00:00:00:00:01", "ff:ff:ff:ff:ff:fe"))
+    assert read_flow(ofproto, SimpleNamespace(table_id=0, priority=7, match=masked, instructions=[]))[1] is None
     odd_action = parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, [parser.OFPActionDecMplsTtl()])
     plain = parser.OFPMatch(in_port=1)
     key, entry = read_flow(ofproto, SimpleNamespace(table_id=0, priority=7, match=plain, instructions=[odd_action]))

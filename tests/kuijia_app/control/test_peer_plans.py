@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+
 from kuijia_app.control.pair import Beat
-from kuijia_app.control.peer_plans import PeerPlans
+from kuijia_app.control.peer_plans import OTHER_PLAN, PeerFollower, PeerPlans
 from kuijia_app.control.roles import first_generation
-from kuijia_app.control.rollout import Stages, Version
+from kuijia_app.control.rollout import RolloutProgress, Stages, Version
 from tests.kuijia_app.plans import both_ways, plan_of
 
 LEASE = 0.8
@@ -62,3 +66,79 @@ def test_invented_processes_do_not_fill_the_memory() -> None:
         plans.heard(beat(f"p{number}", term=number), ONE, 0.0)
     assert len(plans._told) == 16
     assert plans.followed(0.0, anybody) == ("p99", ONE)
+
+
+class Following:
+    """A follower of peers among recorders of what it does."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[object, ...]] = []
+        self.gone: Iterable[str] = ()
+        self.pair = SimpleNamespace(may_lead=lambda _beat, now: now < 9.0)
+        self.roles = SimpleNamespace(pair=self.pair, acts=False, process="own", heard_beat=self.record("beat"))
+        rollout = SimpleNamespace(resume=self.record("resume"), take_changed=self.record("take"), plans=(PLAN,))
+        self.follower = PeerFollower(
+            *cast(
+                "tuple[Any, ...]",
+                (
+                    self.roles,
+                    rollout,
+                    SimpleNamespace(follow=self.record("tunnels")),
+                    SimpleNamespace(after_files=self.after_files, tell=self.record("tell")),
+                    SimpleNamespace(adopted=self.adopted),
+                ),
+            )
+        )
+
+    def record(self, name: str) -> Callable[..., None]:
+        return lambda *arguments: self.done.append((name, *arguments))
+
+    def adopted(self, stages: Stages, *, goes_on: bool) -> Iterable[str]:
+        self.done.append(("adopted", stages, goes_on))
+        return self.gone
+
+    @staticmethod
+    def after_files(work: Callable[[], None], then: Callable[[], None]) -> None:
+        work()
+        then()
+
+    def told(self, said: Beat, stages: Stages | None, now: float) -> list[tuple[object, ...]]:
+        """Return what is done about a sign of life, but that it was one."""
+        self.done.clear()
+        self.follower.heard(said, stages, now)
+        assert self.done[:1] == [("beat", said)]
+        return self.done[1:]
+
+
+def adoption(stages: Stages, *, goes_on: bool) -> list[tuple[object, ...]]:
+    return [("resume", stages), ("take",), ("tunnels", (PLAN,)), ("adopted", stages, goes_on)]
+
+
+def test_plans_of_the_peer_that_acts_are_adopted_once() -> None:
+    follow = Following()
+    assert follow.told(beat("p"), None, 0.0) == []
+    assert follow.told(beat("p"), ONE, 0.1) == adoption(ONE, goes_on=False)
+    assert follow.told(beat("p"), ONE, 0.2) == []
+    follow.gone = ("mine",)
+    refused = ("tell", RolloutProgress("mine", "refused"), OTHER_PLAN)
+    assert follow.told(beat("p"), OTHER, 0.3) == [*adoption(OTHER, goes_on=True), refused]
+    follow.gone = ()
+    assert follow.told(beat("q", term=2), ONE, 0.4) == adoption(ONE, goes_on=False)
+    follow.follower.forget()
+    assert follow.told(beat("q", term=2), ONE, 0.5) == adoption(ONE, goes_on=False)
+
+
+def test_no_plans_are_adopted_from_one_that_may_not_lead_nor_by_one_that_acts() -> None:
+    follow = Following()
+    assert follow.told(beat("p"), ONE, 9.0) == []
+    follow.roles.acts = True
+    assert follow.told(beat("p"), ONE, 0.0) == []
+
+
+def test_a_controller_without_peers_hears_nobody_and_never_itself() -> None:
+    follow = Following()
+    follow.follower.heard(beat("own"), ONE, 0.0)
+    follow.roles.pair = None
+    follow.follower.heard(beat("p"), ONE, 0.0)
+    follow.follower.follow(0.0)
+    assert follow.done == []
