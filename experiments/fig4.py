@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -13,18 +12,15 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from experiments.experiment import Experiment, Outcome, Settings
-from experiments.reporting.exhibit_output import write_study
+from experiments.experiment import Outcome, Settings
+from experiments.grid import Execution, Offered, offered
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import refuse_fault
 from experiments.results.score import limit
 from experiments.results.stored_files import StoredFile, told_apart
 from kuijia_base.errors import InputError
-from kuijia_base.manifest import describe_program, package_versions
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import Workers, workers_from
+from kuijia_base.sweep.workers import workers_from
 from kuijia_base.validation import make_validator
 from simulator.flow.failure_impact import FailureModel
 from te_solver.model.demands import Demand
@@ -56,15 +52,13 @@ Losses = dict[str, list[float]]
 """Scheme to the share of throughput lost for each demand, averaged over all failed links."""
 
 
-def run_figure(
-    settings: Settings, graphs: int, runs: int, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_figure(run: Execution) -> Outcome:
     """Compute all draws, each as a case of the sweep; write the curves as text, JSON and picture."""
-    with swept(figure_sweep(settings, graphs, runs), workers, output, progress) as found:
-        data = {**summary(found), "seed": settings.seed, "capacity": settings.capacity}
-        # The file has no times, so that it does not depend on who computed it or on interruptions.
-        data["manifest"] = {**describe_program(), "packages": package_versions(), "settings": asdict(settings)}
-        return write_study("fig4", data, [figure_4_from_json(data, "fig4.json")], output)
+    settings = run.settings
+    sweep = figure_sweep(settings, *run.sized((_QUICK_GRAPHS, _QUICK_RUNS), (_GRAPHS, _RUNS), (FULL_GRAPHS, FULL_RUNS)))
+    with swept(sweep, workers_from(run.args), run.output, run.progress) as found:
+        data = {**summary(found), "seed": settings.seed, "capacity": settings.capacity, "manifest": run.timeless()}
+        return run.studied(data, [figure_4_from_json(data, "fig4.json")])
 
 
 def figure_sweep(settings: Settings, graphs: int, runs: int) -> Sweep[Settings, Settings, Draw]:
@@ -224,21 +218,14 @@ def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     return tuple(told_apart(made))
 
 
-def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    size = (_GRAPHS, _RUNS)
-    if args.full:
-        size = (FULL_GRAPHS, FULL_RUNS)
-    elif settings.quick:
-        size = (_QUICK_GRAPHS, _QUICK_RUNS)
-    return run_figure(settings, *size, workers_from(args), output, progress)
-
-
-EXPERIMENTS = {
-    "fig4": Experiment(
-        fig4,
-        sweeps=True,
-        without=("repetitions",),
-        own_help={"full": "10 graphs with 10 draws of pairs each, as in the paper (default: 2 with 2)"},
-        reader=_read,
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        "fig4": Offered(
+            run_figure,
+            without=("repetitions",),
+            has_capacity=True,
+            full="10 graphs with 10 draws of pairs each, as in the paper (default: 2 with 2)",
+            reader=_read,
+        )
+    }
+)

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from experiments.experiment import Configure, Experiment, Outcome, Settings, no_options
-from experiments.reporting.exhibit_output import write_exhibits, write_study
+from experiments.reporting.exhibit_output import write_exhibits, write_study, write_tables
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import Reader
 from kuijia_base.manifest import describe_computation, describe_program, package_versions
@@ -18,6 +18,9 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept, swept_by_key
 from kuijia_base.sweep.workers import workers_from
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Key = TypeVar("Key", bound=Hashable)
 Column = TypeVar("Column", bound=Hashable)
@@ -85,6 +88,10 @@ class Execution:
         """Return the manifest of what was computed until now."""
         return describe_computation(self.began, time.time() - self.began)
 
+    def said(self, manifest: Mapping[str, Any], options: DataclassInstance) -> dict[str, Any]:
+        """Return a manifest with the settings, and the options of the experiment."""
+        return {**manifest, "settings": asdict(self.settings), "options": asdict(options)}
+
     def timeless(self) -> dict[str, Any]:
         """Return a manifest without times, for files that depend neither on who made them nor on interruptions."""
         return {**describe_program(), "packages": package_versions(), "settings": asdict(self.settings)}
@@ -97,6 +104,27 @@ class Execution:
         """Write the data of a study with the exhibits that are made of them and return the outcome."""
         return replace(write_study(self.name, data, exhibits, self.output), seeds=self.seeds)
 
+    def in_phases(
+        self,
+        data: Mapping[str, object],
+        phases: Sequence[Mapping[str, Any]],
+        exhibits: Sequence[Exhibit],
+        unbelievable: Iterable[str],
+        manifest: Mapping[str, object],
+        remarks: Sequence[str] = (),
+    ) -> Outcome:
+        """Write the data with phases and manifest, the same without manifest as summary, and the tables.
+
+        `unbelievable` are the reasons why phases must not be used.
+        """
+        failures = tuple(unbelievable)
+        passed = not failures and all(exhibit.passed for exhibit in exhibits)
+        below = {"remarks": list(remarks)} if remarks else {}
+        summary = {**data, "passed": passed, "phases": phases, **below}
+        self.output.write_json(f"{self.name}.json", {**summary, "manifest": dict(manifest)})
+        self.output.write_json(f"{self.name}-summary.json", summary)
+        return write_tables(self.name, summary, exhibits, self.output, failures)
+
     def show(self, text: str) -> None:
         """Show the present state of the execution."""
         self.progress.show(f"{self.name}: {text}")
@@ -108,7 +136,8 @@ class Offered:
 
     Attributes:
         seeds: number of seeds by default, with --quick and with --full; empty if it is that of all experiments.
-        without: options of `kuijia run` that mean nothing in it, with `capacity`, which none of these has.
+        without: options of `kuijia run` that mean nothing in it, without `capacity`.
+        has_capacity: True if links have the rate of --capacity.
         repetitions: help of --repetitions, where these are no seeds.
         sweeps: True if it runs cases in several processes.
         reader: makes exhibits of the files that runs leave; None if all of them are exhibits.
@@ -117,6 +146,7 @@ class Offered:
     run: Callable[[Execution], Outcome]
     seeds: tuple[int, ...] = ()
     without: tuple[str, ...] = ()
+    has_capacity: bool = False
     full: str = ""
     repetitions: str = ""
     sweeps: bool = True
@@ -135,7 +165,7 @@ class Offered:
                 settings = replace(settings, repetitions=given or self._seeds_of(args, quick_run=settings.quick))
             return self.run(Execution(name, settings, args, output, progress))
 
-        without = ("capacity", *self.without)
+        without = self.without if self.has_capacity else ("capacity", *self.without)
         return Experiment(run, self.configure, self.sweeps, without, own_help, self.reader)
 
     def _seeds_of(self, args: argparse.Namespace, *, quick_run: bool) -> int:

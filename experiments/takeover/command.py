@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.results.stored_files import each_file
 from experiments.takeover.report import TakeoverOptions, exhibits_of_run
 from kuijia_base.option_values import positive_count
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 
 HANDOVERS, QUICK_HANDOVERS = 100, 5
 FAILURES, QUICK_FAILURES = 5, 1
@@ -33,17 +32,21 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> TakeoverOptions:
     return TakeoverOptions(handovers, args.failures or (QUICK_FAILURES if quick else FAILURES))
 
 
-def takeover(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+def takeover(run: Execution) -> Outcome:
     from experiments.takeover.run import run_takeover  # noqa: PLC0415  # only on Linux
 
-    return run_takeover(settings, options_from(args, quick=settings.quick), output, progress)
+    return run_takeover(run, options_from(run.args, quick=run.settings.quick))
 
 
-EXPERIMENTS = {
-    "takeover": Experiment(
-        takeover,
-        configure=configure,
-        reader=each_file(exhibits_of_run, having="manifest"),  # others are summaries of them
-        without=("repetitions", "full"),
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        "takeover": Offered(
+            takeover,
+            without=("repetitions", "full"),
+            has_capacity=True,
+            sweeps=False,
+            configure=configure,
+            reader=each_file(exhibits_of_run, having="manifest"),  # others are summaries of them
+        )
+    }
+)

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from experiments.experiment import Outcome, Settings
-from experiments.reporting.exhibit_output import write_tables
+from experiments.experiment import Outcome
+from experiments.grid import Execution
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.results.score import limit
-from kuijia_base.output_folder import OutputFolder
 
 NETWORK = "fig1"
 PAIRS = {("s1", "s4"): 1.5, ("s2", "s3"): 0.5}
@@ -142,23 +141,14 @@ def exhibits_of_run(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     return exhibits(data["phases"])
 
 
-def write_outcome(
-    results: Sequence[TakeoverPhase], settings: Settings, manifest: Mapping[str, object], output: OutputFolder
-) -> Outcome:
+def write_outcome(run: Execution, results: Sequence[TakeoverPhase], manifest: Mapping[str, object]) -> Outcome:
     """Write the phases, their summary and their table."""
     phases = [asdict(result) for result in results]
-    shown, failures = exhibits(phases), tuple(unbelievable(phases))
-    data: dict[str, object] = {
-        "experiment": "takeover",
-        "backend": settings.backend,
-        "seed": settings.seed,
-        "capacity": settings.capacity,
+    data = {
+        "experiment": run.name,
+        "backend": run.backend,
+        "seed": run.seed,
+        "capacity": run.settings.capacity,
         "published": None,
-        "passed": not failures and all(exhibit.passed for exhibit in shown),
-        "phases": phases,
-        "manifest": dict(manifest),
     }
-    output.write_json("takeover.json", data)
-    summary = {key: value for key, value in data.items() if key != "manifest"}
-    output.write_json("takeover-summary.json", summary)
-    return write_tables("takeover", summary, shown, output, failures)
+    return run.in_phases(data, phases, exhibits(phases), unbelievable(phases), manifest)

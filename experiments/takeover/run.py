@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution
 from experiments.measuring.load import LoadWatch, believable, overload
 from experiments.takeover.report import (
     CUT_AFTER,
@@ -33,8 +33,6 @@ from experiments.takeover.report import (
 )
 from kuijia_app.framework import event_log
 from kuijia_base.errors import TestbedError
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan
@@ -67,22 +65,17 @@ def takeover_plan(capacity: float) -> Plan:
     return solve(topology, demands, TUNNELS, options=Options(spread=True))
 
 
-def run_takeover(settings: Settings, options: TakeoverOptions, output: OutputFolder, progress: Progress) -> Outcome:
+def run_takeover(run: Execution, options: TakeoverOptions) -> Outcome:
     """Measure all phases, and write the results.
 
     Raises:
         InputError: the machine cannot run an emulation.
         TestbedError: the lab failed, or nobody took over.
     """
-    plan = takeover_plan(settings.capacity)
+    plan = takeover_plan(run.settings.capacity)
     machine = require_emulation()
-    began = time.time()
-
-    def show(text: str) -> None:
-        progress.show(f"takeover: {text}")
-
-    lab_options = LabOptions(slot_count=settings.slots, framework=settings.framework, controllers=2)
-    with Lab(plan, lab_options, show) as lab:
+    lab_options = LabOptions(slot_count=run.settings.slots, framework=run.settings.framework, controllers=2)
+    with Lab(plan, lab_options, run.show) as lab:
         pair = _Pair(lab)
         probes = choose_probes(lab.network, plan, lab.network.layout)
         phases: dict[str, Sequence[Callable[[], None]]] = {
@@ -94,12 +87,11 @@ def run_takeover(settings: Settings, options: TakeoverOptions, output: OutputFol
             CUT_LOCAL: [partial(pair.kill_and_cut, LOCAL_LINK)] * options.failures,
         }
         results = [
-            believable(partial(_phase, pair, probes, name, each, show), f"phase {name}", progress.say)
+            believable(partial(_phase, pair, probes, name, each, run.show), f"phase {name}", run.progress.say)
             for name, each in phases.items()
         ]
-        manifest = describe_run(machine, lab.network, (), began, time.time() - began)
-    told = {**manifest, "settings": asdict(settings), "options": asdict(options)}
-    return write_outcome(results, settings, told, output)
+        manifest = describe_run(machine, lab.network, (), run.began, time.time() - run.began)
+    return write_outcome(run, results, run.said(manifest, options))
 
 
 class _Pair:

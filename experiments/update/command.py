@@ -8,14 +8,13 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.measuring.packet_options import add_notice, notice_from, refuse_notice
 from experiments.results.stored_files import each_file
 from experiments.update.report import NETWORK, UpdateOptions, exhibits_of_run
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
 
@@ -39,9 +38,9 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
     return UpdateOptions(updates, args.restarts or (QUICK_RESTARTS if quick else RESTARTS))
 
 
-def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    options = options_from(args, quick=settings.quick)
-    if settings.backend == "packet":
+def update(run: Execution) -> Outcome:
+    args, options = run.args, options_from(run.args, quick=run.settings.quick)
+    if run.backend == "packet":
         if args.restarts is not None:
             problem = "the simulated controller cannot be restarted"
             raise InputError("option", "--restarts", problem, "--backend emulation or boxes")
@@ -49,18 +48,22 @@ def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
 
         options = replace(options, restarts=0)
         notice = notice_from(args, load_topology(shipped_network(NETWORK)).nodes)
-        return simulate_update(settings, options, notice, output, progress)
-    refuse_notice(args, settings.backend)
+        return simulate_update(run, options, notice)
+    refuse_notice(args, run.backend)
     from experiments.update.run import run_update  # noqa: PLC0415  # only on Linux
 
-    return run_update(settings, options, output, progress)
+    return run_update(run, options)
 
 
-EXPERIMENTS = {
-    "update": Experiment(
-        update,
-        configure=configure,
-        without=("repetitions", "full"),
-        reader=each_file(exhibits_of_run, having="manifest"),  # others are summaries of them
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        "update": Offered(
+            update,
+            without=("repetitions", "full"),
+            has_capacity=True,
+            sweeps=False,
+            configure=configure,
+            reader=each_file(exhibits_of_run, having="manifest"),  # others are summaries of them
+        )
+    }
+)

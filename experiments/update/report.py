@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution
 from experiments.measuring.load import ATTEMPTS, MachineLoad
-from experiments.reporting.exhibit_output import write_tables
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.score import limit
-from kuijia_base.output_folder import OutputFolder
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand
 from te_solver.model.plan import PairPlan, Plan
@@ -143,30 +142,22 @@ def exhibits_of_run(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
 
 
 def write_outcome(
+    run: Execution,
     results: Sequence[UpdatePhase],
     scheme: str,
-    settings: Settings,
     manifest: Mapping[str, object],
-    output: OutputFolder,
     remarks: Sequence[str] = (),
 ) -> Outcome:
     """Write the phases, their summary and their table; `remarks` stand below the table."""
     phases = [asdict(result) for result in results]
-    shown, failures = exhibits(phases, settings.backend, remarks), tuple(unbelievable(phases))
-    data: dict[str, object] = {
-        "experiment": "update",
-        "backend": settings.backend,
+    data = {
+        "experiment": run.name,
+        "backend": run.backend,
         "scheme": scheme,
-        "seed": settings.seed,
-        "capacity": settings.capacity,
+        "seed": run.seed,
+        "capacity": run.settings.capacity,
         "load": LOAD,
         "published": None,
-        "passed": not failures and all(exhibit.passed for exhibit in shown),
-        "phases": phases,
-        **({"remarks": list(remarks)} if remarks else {}),
-        "manifest": dict(manifest),
     }
-    output.write_json("update.json", data)
-    summary = {key: value for key, value in data.items() if key != "manifest"}
-    output.write_json("update-summary.json", summary)
-    return write_tables("update", summary, shown, output, failures)
+    shown = exhibits(phases, run.backend, remarks)
+    return run.in_phases(data, phases, shown, unbelievable(phases), manifest, remarks)

@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution
 from experiments.measuring.emulation import ground_of
 from experiments.measuring.load import LoadWatch, believable, overload
 from experiments.measuring.packet_options import Notice
@@ -32,9 +33,6 @@ from experiments.update.report import (
 )
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from kuijia_base.errors import KuijiaError
-from kuijia_base.manifest import describe_computation
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.packet.transports import ConstantRate
 from simulator.planned.events import Replace, Timing
 from simulator.planned.run import PlanRun
@@ -51,22 +49,18 @@ _FIRST_SOURCE_PORT, _FIRST_TARGET_PORT = 20000, 30000
 Event = Callable[[], PlanUpdate | None]
 
 
-def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder, progress: Progress) -> Outcome:
+def run_update(run: Execution, options: UpdateOptions) -> Outcome:
     """Measure the phases `idle`, `update` and `restart`, and write the results.
 
     Raises:
         InputError: the machine cannot run an emulation, or the inventory does not fit.
         TestbedError: the lab failed, or an update was given up.
     """
+    settings = run.settings
     plans = [update_plan(settings.capacity, tunnels, spread=spread) for tunnels, spread in PLANS]
     ground, machine = ground_of(settings, plans[0].topology, {site for ends in PAIRS for site in ends})
-    began = time.time()
-
-    def show(text: str) -> None:
-        progress.show(f"update: {text}")
-
     lab_options = LabOptions(slot_count=settings.slots, framework=settings.framework)
-    with Lab(plans[0], lab_options, show, ground) as lab:
+    with Lab(plans[0], lab_options, run.show, ground) as lab:
         events: dict[str, list[Event]] = {
             "idle": [lambda: time.sleep(IDLE_SECONDS)],
             "update": [
@@ -76,12 +70,11 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
             "restart": [lab.restart_controller] * options.restarts,
         }
         results = [
-            believable(partial(_phase, lab, name, each, show), f"phase {name}", progress.say)
+            believable(partial(_phase, lab, name, each, run.show), f"phase {name}", run.progress.say)
             for name, each in events.items()
         ]
-        manifest = describe_run(machine, lab.network, (), began, time.time() - began)
-    told = {**manifest, "settings": asdict(settings), "options": asdict(options)}
-    return write_outcome(results, lab_options.scheme, settings, told, output)
+        manifest = describe_run(machine, lab.network, (), run.began, time.time() - run.began)
+    return write_outcome(run, results, lab_options.scheme, run.said(manifest, options))
 
 
 def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], None]) -> UpdatePhase:
@@ -157,27 +150,20 @@ class _Simulated:
         return self.timing.drain + REST_SECONDS + _MESSAGES * longest_message(self.timing, self.plans[0].topology)
 
 
-def simulate_update(
-    settings: Settings, options: UpdateOptions, notice: Notice, output: OutputFolder, progress: Progress
-) -> Outcome:
+def simulate_update(run: Execution, options: UpdateOptions, notice: Notice) -> Outcome:
     """Simulate the phases `idle` and `update`, and write the results."""
-    began = time.time()
+    settings = run.settings
     plans = [delayed(update_plan(settings.capacity, count, spread=spread), notice) for count, spread in PLANS]
     words = OptionWords(slots=settings.slots)
     timing = timing_of(notice, plans[0].topology)
     shared = _Simulated(plans, pipeline_options(words), notice, timing, settings.seed)
     results = []
     for name, events in (("idle", 0), ("update", options.updates)):
-        progress.show(f"update: {name}")
+        run.show(name)
         results.append(_simulated_phase(shared, name, events))
-    manifest = {
-        **describe_computation(began, time.time() - began),
-        "settings": asdict(settings),
-        "options": asdict(options),
-        "notice": asdict(notice),
-    }
+    manifest = {**run.said(run.computed(), options), "notice": asdict(notice)}
     remarks = (told_of(notice), "The simulated controller cannot be killed and restarted.")
-    return write_outcome(results, words.scheme, settings, manifest, output, remarks)
+    return write_outcome(run, results, words.scheme, manifest, remarks)
 
 
 def _simulated_phase(shared: _Simulated, name: str, events: int) -> UpdatePhase:

@@ -38,7 +38,7 @@ class Recorders:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for *_, program in self._running:
+        for _role, _host, program in self._running:
             program.stop()
 
     def _launch(self, host: SiteHost, role: str, *arguments: str) -> None:
