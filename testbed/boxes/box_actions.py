@@ -116,7 +116,7 @@ def _open(interface: str, stack: ExitStack) -> socket.socket:
 
 
 class BoxPrograms:
-    """Programs that were started and not stopped; `stop_all` ends them."""
+    """Programs that were started and not stopped; every public method is an action."""
 
     def __init__(self) -> None:
         self._last = 0
@@ -133,30 +133,30 @@ class BoxPrograms:
         """Launch a program given as source text; `prefix` is a command that runs the command after it."""
         return self.launch([*prefix, sys.executable, "-I", "-c", source, *arguments])
 
-    def status(self, program: int) -> int | None:
+    def program_status(self, program: int) -> int | None:
         return self._running[program].status()
 
-    def output(self, program: int) -> str:
+    def program_output(self, program: int) -> str:
         return self._running[program].output()
 
-    def owns_socket(self, program: int, kind: SocketKind, local_port: int, remote_port: int) -> bool:
-        return self._running[program].owns_socket(kind, local_port, remote_port)
+    def program_owns_socket(self, program: int, protocol: str, state: str, local_port: int, remote_port: int) -> bool:
+        return self._running[program].owns_socket(SocketKind(protocol, state), local_port, remote_port)
 
-    def bytes_read(self, program: int) -> int:
+    def program_bytes_read(self, program: int) -> int:
         return self._running[program].bytes_read()
 
-    def terminate(self, program: int) -> None:
+    def terminate_program(self, program: int) -> None:
         self._running[program].terminate()
 
-    def stop(self, program: int) -> None:
+    def stop_program(self, program: int) -> None:
         self._running.pop(program).stop()
 
-    def stop_all(self) -> None:
+    def _stop_programs(self) -> None:
         while self._running:
             self._running.popitem()[1].stop()
 
 
-class BoxActions:
+class BoxActions(BoxPrograms):
     """Every public method is an action; leaving the block ends everything that actions have begun."""
 
     survey = staticmethod(survey)
@@ -171,7 +171,7 @@ class BoxActions:
     delete_links = staticmethod(delete_links)
 
     def __init__(self) -> None:
-        self._programs = BoxPrograms()
+        super().__init__()
         self._observer: LabelObserver | None = None
         self._claim = ExitStack()
         self._is_claimed = False
@@ -180,7 +180,7 @@ class BoxActions:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._programs.stop_all()
+        self._stop_programs()
         self.end_observation()
         self._claim.close()
 
@@ -265,30 +265,6 @@ class BoxActions:
         if self._observer is not None:
             self._observer.close()
             self._observer = None
-
-    def launch(self, argv: Sequence[str]) -> int:
-        return self._programs.launch(argv)
-
-    def launch_python(self, prefix: Sequence[str], source: str, arguments: Sequence[str]) -> int:
-        return self._programs.launch_python(prefix, source, arguments)
-
-    def program_status(self, program: int) -> int | None:
-        return self._programs.status(program)
-
-    def program_output(self, program: int) -> str:
-        return self._programs.output(program)
-
-    def program_owns_socket(self, program: int, protocol: str, state: str, local_port: int, remote_port: int) -> bool:
-        return self._programs.owns_socket(program, SocketKind(protocol, state), local_port, remote_port)
-
-    def program_bytes_read(self, program: int) -> int:
-        return self._programs.bytes_read(program)
-
-    def terminate_program(self, program: int) -> None:
-        self._programs.terminate(program)
-
-    def stop_program(self, program: int) -> None:
-        self._programs.stop(program)
 
 
 def _switch_pid(ovs_directory: str) -> int:
