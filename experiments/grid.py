@@ -96,9 +96,9 @@ class Execution:
         """Return a manifest without times, for files that depend neither on who made them nor on interruptions."""
         return {**describe_program(), "packages": package_versions(), "settings": asdict(self.settings)}
 
-    def written(self, *exhibits: Exhibit) -> Outcome:
-        """Write the exhibits and return the outcome."""
-        return replace(write_exhibits(self.name, exhibits, self.settings, self.output), seeds=self.seeds)
+    def written(self, *exhibits: Exhibit, failures: Iterable[str] = ()) -> Outcome:
+        """Write the exhibits and return the outcome; `failures` are measurements that failed, in words."""
+        return replace(write_exhibits(self.name, exhibits, self.settings, self.output, failures), seeds=self.seeds)
 
     def studied(self, data: Mapping[str, object], exhibits: Sequence[Exhibit]) -> Outcome:
         """Write the data of a study with the exhibits that are made of them and return the outcome."""
@@ -138,6 +138,7 @@ class Offered:
         seeds: number of seeds by default, with --quick and with --full; empty if it is that of all experiments.
         without: options of `kuijia run` that mean nothing in it, without `capacity`.
         has_capacity: True if links have the rate of --capacity.
+        capacity: help of --capacity, where links have it in another way than usual.
         repetitions: help of --repetitions, where these are no seeds.
         sweeps: True if it runs cases in several processes.
         reader: makes exhibits of the files that runs leave; None if all of them are exhibits.
@@ -147,6 +148,7 @@ class Offered:
     seeds: tuple[int, ...] = ()
     without: tuple[str, ...] = ()
     has_capacity: bool = False
+    capacity: str = ""
     full: str = ""
     repetitions: str = ""
     sweeps: bool = True
@@ -155,9 +157,11 @@ class Offered:
 
     def experiment(self, name: str) -> Experiment:
         """Return it as the catalog finds it under this name."""
-        own_help = {"full": self.full} if self.full else {}
-        if self.repetitions or (self.seeds and "repetitions" not in self.without):
-            own_help["repetitions"] = self.repetitions or self._seeds_in_words()
+        repetitions = self.repetitions
+        if self.seeds and "repetitions" not in self.without:
+            repetitions = self._seeds_in_words()
+        said = {"full": self.full, "repetitions": repetitions, "capacity": self.capacity}
+        own_help = {name: text for name, text in said.items() if text}
 
         def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
             if self.seeds:
@@ -165,7 +169,7 @@ class Offered:
                 settings = replace(settings, repetitions=given or self._seeds_of(args, quick_run=settings.quick))
             return self.run(Execution(name, settings, args, output, progress))
 
-        without = self.without if self.has_capacity else ("capacity", *self.without)
+        without = self.without if self.has_capacity or self.capacity else ("capacity", *self.without)
         return Experiment(run, self.configure, self.sweeps, without, own_help, self.reader)
 
     def _seeds_of(self, args: argparse.Namespace, *, quick_run: bool) -> int:

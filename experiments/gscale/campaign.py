@@ -10,18 +10,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any, Literal, Protocol
 
 from experiments.experiment import Settings
+from experiments.grid import Execution
 from experiments.gscale.bench import SENDING, Bench, BenchKey, expected_seconds
 from experiments.gscale.cases import Case, phases_of, stored_case
 from experiments.gscale.models import FlowModel, PacketModel, compute_packets
 from experiments.gscale.plans import gscale, pairs_of_case, parameters_of, plan_of
 from experiments.measuring.emulation import ground_of
-from experiments.measuring.packet_run import PacketConditions
+from experiments.measuring.packet_run import conditions_from
 from experiments.results.result import Result, load_result, result_from_json, result_to_json
 from experiments.results.stored_files import timing_told
 from kuijia_base.errors import InputError, TestbedError, shown
@@ -30,7 +30,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.partial_file import remove_partial_files
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import Workers
+from kuijia_base.sweep.workers import workers_from
 from te_solver.model.plan import Plan
 from te_solver.schemes.all_schemes import failure_scheme
 from testbed.machine.processes import preferred_session
@@ -274,20 +274,19 @@ def _read_log(output: OutputFolder) -> list[object]:
     return attempts
 
 
-def _simulate_cases(
-    cases: tuple[Case, ...], model: PacketModel, workers: Workers, output: OutputFolder, progress: Progress
-) -> CampaignOutcome:
+def _simulate_cases(run: Execution, cases: tuple[Case, ...], model: PacketModel) -> CampaignOutcome:
     """Simulate the cases without a result in the folder.
 
     Raises:
         InputError: the folder holds results of other settings, or slots are too few for an aggregate.
     """
-    campaign = Campaign(cases, model.settings, output, None, progress, told=model.told)
+    campaign = Campaign(cases, model.settings, run.output, None, run.progress, told=model.told)
     missing = campaign.missing()
     plans = {case: plan_of(case, model.settings.capacity, model.settings.seed) for case in missing}
     told = {"settings": asdict(model.settings), "conditions": asdict(model.conditions), "first": str(missing[:1])}
     work = [(case, plans[case]) for case in missing]
-    with swept(Sweep(_IN_PACKETS, told, model, no_preparation, _work, work), workers, output, progress) as found:
+    sweep = Sweep(_IN_PACKETS, told, model, no_preparation, _work, work)
+    with swept(sweep, workers_from(run.args), run.output, run.progress) as found:
         for case, data in zip(missing, found, strict=True):
             campaign.keep(case, result_from_json(data, case.name))
     return campaign.outcome()
@@ -308,44 +307,30 @@ NICENESS = -10
 """Niceness of senders, receivers and observers, and of the switch that they load."""
 
 
-@dataclass(frozen=True)
-class Means:
-    """Means of a backend: private entries of flows on switches; conditions and workers of the packet simulator."""
-
-    private_entries: bool = False
-    conditions: PacketConditions = field(default_factory=PacketConditions)
-    workers: Workers = field(default_factory=partial(Workers, 1))
-
-
-def measure(
-    cases: tuple[Case, ...],
-    settings: Settings,
-    output: OutputFolder,
-    progress: Progress,
-    means: Means,
-) -> CampaignOutcome:
+def measure(run: Execution, cases: tuple[Case, ...]) -> CampaignOutcome:
     """Measure or compute the cases without a valid result in the folder, writing each result at once.
 
     Raises:
         InputError: the machine cannot run an emulation, boxes are missing, the folder holds results of other settings,
             or the backend has no entries to make private.
     """
-    if settings.backend in _WITHOUT_ENTRIES and means.private_entries:
+    settings, private_entries = run.settings, run.args.private_entries
+    if settings.backend in _WITHOUT_ENTRIES and private_entries:
         problem = _WITHOUT_ENTRIES[settings.backend]
         raise InputError("option", "--private-entries", problem, "--backend emulation or boxes")
     if means.private_entries and any(failure_scheme(case.scheme).renormalises for case in cases):
         problem = "flows with entries of their own have no ranges of hash values that could grow"
         raise InputError("option", "--private-entries", problem, "schemes without rescaling-renormalised")
     if settings.backend == "packet":
-        return _simulate_cases(cases, PacketModel(settings, means.conditions), means.workers, output, progress)
+        return _simulate_cases(run, cases, PacketModel(settings, conditions_from(run.args)))
     if settings.backend == "flow":
-        return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
+        return Campaign(cases, settings, run.output, lambda *_: nullcontext(FlowModel(settings)), run.progress).run()
     pairs = (pair for case in cases for pair in pairs_of_case(case, settings.seed))
     ground, machine = ground_of(settings, gscale(), (site for pair in pairs for site in pair))
 
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
-        return Bench(case, settings, ground, machine, show, private_entries=means.private_entries)
+        return Bench(case, settings, ground, machine, show, private_entries=private_entries)
 
-    campaign = Campaign(cases, settings, output, open_bench, progress, private_entries=means.private_entries)
+    campaign = Campaign(cases, settings, run.output, open_bench, run.progress, private_entries=private_entries)
     with preferred_session(NICENESS):
         return campaign.run()

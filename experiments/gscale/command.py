@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from experiments.compared_schemes import add_schemes
-from experiments.experiment import Experiment, Options, Outcome, Settings, refuse_given
+from experiments.experiment import Options, Outcome, refuse_given
+from experiments.grid import Execution, Offered, offered
 from experiments.gscale.cases import (
     DEFAULT_READING,
     DEMANDS,
@@ -26,13 +27,10 @@ from experiments.gscale.cases import (
 )
 from experiments.gscale.exhibits import MAKERS, exhibits_of, exhibits_of_files
 from experiments.measuring.packet_options import add_conditions
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.score import SizeBar
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import refuse_workers, workers_from
+from kuijia_base.sweep.workers import refuse_workers
 from kuijia_base.text import parse_number
 
 DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
@@ -120,38 +118,22 @@ _TRAFFICS: Mapping[str, tuple[Traffic, ...]] = {
 }
 """Experiment to the traffic of its runs."""
 
-_OWN_HELP = {
-    "full": f"all demands, and {REPETITIONS} repetitions, as in the paper (default: a part of the demands, once)",
-    "repetitions": f"measure everything N times (default: 1, with --full {REPETITIONS})",
-}
 
-
-def _run(
-    name: str,
-    traffics: Sequence[Traffic],
-    settings: Settings,
-    args: argparse.Namespace,
-    output: OutputFolder,
-    progress: Progress,
-) -> Outcome:
+def _run(traffics: Sequence[Traffic], run: Execution) -> Outcome:
     """Measure the cases without a valid result in the folder, then write the exhibits of an experiment from all cases.
 
     Raises:
         InputError: as `measure` raises it.
     """
-    from experiments.gscale.campaign import Means, measure  # noqa: PLC0415  # only on Linux
-    from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # only on Linux
+    from experiments.gscale.campaign import measure  # noqa: PLC0415  # only on Linux
 
-    cases = cases_from(args, traffics)
-    if settings.backend == "packet":
-        means = Means(args.private_entries, conditions_from(args), workers_from(args))
-    else:
-        _refuse_conditions(args, settings.backend)
-        means = Means(args.private_entries)
-    outcome = measure(cases, settings, output, progress, means)
-    names = tuple(each for each in MAKERS if name == EXPERIMENT or f"{each}-".startswith(f"{name}-"))
+    cases = cases_from(run.args, traffics)
+    if run.backend != "packet":
+        _refuse_conditions(run.args, run.backend)
+    outcome = measure(run, cases)
+    names = tuple(each for each in MAKERS if run.name == EXPERIMENT or f"{each}-".startswith(f"{run.name}-"))
     failures = (f"{case}: {reason}" for case, reason in outcome.given_up.items())
-    return write_exhibits(name, exhibits_of(outcome.results, names), settings, output, failures)
+    return run.written(*exhibits_of(outcome.results, names), failures=failures)
 
 
 def _refuse_conditions(args: argparse.Namespace, backend: str) -> None:
@@ -169,13 +151,16 @@ SIZE_BARS = {
     "fig16": SizeBar(cause="the paper's link, run and demand are not known"),
 }
 
-EXPERIMENTS = {
-    name: Experiment(
-        partial(_run, name, traffics),
-        configure=configure,
-        sweeps=True,
-        own_help=_OWN_HELP,
-        reader=exhibits_of_files if name == EXPERIMENT else None,
-    )
-    for name, traffics in _TRAFFICS.items()
-}
+EXPERIMENTS = offered(
+    {
+        name: Offered(
+            partial(_run, traffics),
+            has_capacity=True,
+            full=f"all demands, and {REPETITIONS} repetitions, as in the paper (default: a part of the demands, once)",
+            repetitions=f"measure everything N times (default: 1, with --full {REPETITIONS})",
+            configure=configure,
+            reader=exhibits_of_files if name == EXPERIMENT else None,
+        )
+        for name, traffics in _TRAFFICS.items()
+    }
+)

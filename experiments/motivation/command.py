@@ -14,13 +14,13 @@ from experiments.experiment import (
     DEFAULT_CAPACITY,
     LOWER_CAPACITY,
     SIMULATED_CAPACITY,
-    Experiment,
     Options,
     Outcome,
     Settings,
     given,
     refuse_given,
 )
+from experiments.grid import Execution, Offered, offered
 from experiments.measuring.failure_run import Failing, FlowPaths, roles
 from experiments.measuring.packet_options import BUFFER_PACKETS, add_clocks, add_conditions
 from experiments.measuring.packet_run import PacketConditions, conditions_from, simulate
@@ -47,9 +47,7 @@ from experiments.results.stored_files import timing_told
 from kuijia_app.tables.options import Liveness, OptionWords, Tagging, pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
-from kuijia_base.progress import Progress
 from simulator.flow.model import FluidFlows, share
 from te_solver.model.topology import Topology
 from te_solver.schemes.all_schemes import failure_scheme
@@ -62,14 +60,13 @@ REMARK = (
 _NORMAL, _LOW = 0, 1
 
 
-def compute_table(
-    table: MotivationTable, settings: Settings, options: MotivationOptions, output: OutputFolder
-) -> Outcome:
+def compute_table(run: Execution, table: MotivationTable, options: MotivationOptions) -> Outcome:
     """Compute every scheme, write each result, then the table; there is no picture over time.
 
     Raises:
         InputError: more than one repetition was asked for; all would be the same.
     """
+    settings = run.settings
     if settings.repetitions != 1:
         problem = f"{settings.repetitions} runs of a model that always gives the same"
         raise InputError("option", "--repetitions", problem, "1 with --backend flow")
@@ -77,9 +74,9 @@ def compute_table(
     results = []
     for scheme in options.schemes:
         result = _computed(table, settings, options, topology, scheme)
-        output.write_json(f"{table.name}-{scheme}-1.json", result_to_json(result))
+        run.output.write_json(f"{table.name}-{scheme}-1.json", result_to_json(result))
         results.append(result)
-    return write_outcome(table, results, output, [REMARK])
+    return write_outcome(table, results, run.output, [REMARK])
 
 
 def _computed(
@@ -133,27 +130,23 @@ def _goodput(
 
 
 def simulate_table(
-    table: MotivationTable,
-    settings: Settings,
-    options: MotivationOptions,
-    conditions: PacketConditions,
-    output: OutputFolder,
-    progress: Progress,
+    run: Execution, table: MotivationTable, options: MotivationOptions, conditions: PacketConditions
 ) -> Outcome:
     """Simulate every scheme and repetition, writing each result at once, then the table and the picture."""
+    settings = run.settings
 
     def results_in_turn() -> Iterator[Result]:
         for repetition in range(1, settings.repetitions + 1):
             for scheme in options.schemes:
-                progress.show(f"{table.name} {scheme} {repetition}/{settings.repetitions}")
+                run.progress.show(f"{table.name} {scheme} {repetition}/{settings.repetitions}")
                 result = _simulated(table, settings, options, conditions, scheme, repetition)
-                output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
+                run.output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
                 yield result
 
     results = list(results_in_turn())
     title = "Goodput of each flow around the cut, at the receivers"
-    write_picture(output, f"{table.name}-over-time.svg", lambda: goodput_figure(results, title))
-    return write_outcome(table, results, output, [_remark(conditions)])
+    write_picture(run.output, f"{table.name}-over-time.svg", lambda: goodput_figure(results, title))
+    return write_outcome(table, results, run.output, [_remark(conditions)])
 
 
 def _simulated(
@@ -207,11 +200,11 @@ _SECONDS = {
 }
 """Phase to its default, its default with --quick, and its meaning."""
 
-_OWN_HELP = {
-    "capacity": "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it (default:"
+_CAPACITY = (
+    "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it (default:"
     f" {DEFAULT_CAPACITY:g}, or {LOWER_CAPACITY:g} on a machine too slow for that; with --backend packet"
     f" {SIMULATED_CAPACITY:g}, as in the paper)"
-}
+)
 
 _MODELLED = ("schemes", "cut")
 _UNMODELLED = {
@@ -298,36 +291,37 @@ def refuse_unmodelled(args: argparse.Namespace) -> None:
             raise InputError("option", option, _UNMODELLED.get(name, "changes nothing in the model"), _MEASURED)
 
 
-def _run(
-    table: MotivationTable, settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
-) -> Outcome:
-    options = options_from(args, quick=settings.quick)
-    if settings.backend == "flow":
+def _run(table: MotivationTable, run: Execution) -> Outcome:
+    args, options = run.args, options_from(run.args, quick=run.settings.quick)
+    if run.backend == "flow":
         refuse_unmodelled(args)
-        return compute_table(table, settings, options, output)
-    if settings.backend == "packet":
+        return compute_table(run, table, options)
+    if run.backend == "packet":
         if args.kill_controller:
             problem = "the simulated controller cannot be killed"
             raise InputError("option", "--kill-controller", problem, _MEASURED)
         conditions = conditions_from(args)
         options = replace(options, buffer_packets=conditions.buffer_packets)
-        return simulate_table(table, settings, options, conditions, output, progress)
-    refuse_given(args, add_clocks, f"changes nothing in {args.experiment} on {settings.backend}", "packet")
-    from experiments.motivation import run  # noqa: PLC0415  # only on Linux
+        return simulate_table(run, table, options, conditions)
+    refuse_given(args, add_clocks, f"changes nothing in {args.experiment} on {run.backend}", "packet")
+    from experiments.motivation.run import run_table  # noqa: PLC0415  # only on Linux
 
-    return run.run_table(table, settings, options, output, progress)
+    return run_table(run, table, options)
 
 
 # 2 % of the link: flows that a full link starves still send again now and then.
 SIZE_BARS = {"table[23]": SizeBar(20.0, frozenset({"offered"}))}
 
-EXPERIMENTS = {
-    table.name: Experiment(
-        partial(_run, table),
-        configure=configure,
-        without=("full",),
-        own_help=_OWN_HELP,
-        reader=exhibits_of_files,
-    )
-    for table in TABLES.values()
-}
+EXPERIMENTS = offered(
+    {
+        table.name: Offered(
+            partial(_run, table),
+            without=("full",),
+            capacity=_CAPACITY,
+            sweeps=False,
+            configure=configure,
+            reader=exhibits_of_files,
+        )
+        for table in TABLES.values()
+    }
+)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from experiments.experiment import Outcome, Settings
+from experiments.grid import Execution
 from experiments.measuring.emulation import (
     LinkCut,
     MeasuredFlow,
@@ -37,7 +38,6 @@ from experiments.results.published import published_throughput
 from experiments.results.result import Result, result_to_json
 from experiments.results.score import judge, uncarried
 from kuijia_base.errors import InputError, TestbedError
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
 from te_solver.formats.topology_file import load_topology
@@ -63,19 +63,14 @@ class _Job:
     machine: Machine
 
 
-def run_table(
-    table: MotivationTable,
-    settings: Settings,
-    options: MotivationOptions,
-    output: OutputFolder,
-    progress: Progress,
-) -> Outcome:
+def run_table(run: Execution, table: MotivationTable, options: MotivationOptions) -> Outcome:
     """Measure every scheme and repetition, writing each result at once, then the table and the picture.
 
     Raises:
         InputError: the machine cannot run an emulation, or lacks the congestion control or link delays.
         TestbedError: the lab or a flow failed.
     """
+    settings, output = run.settings, run.output
     ground, machine = ground_of(settings, load_topology(shipped_network(NETWORK)), (INGRESS, EGRESS))
 
     def measure(capacity: float) -> Iterator[Result]:
@@ -83,12 +78,12 @@ def run_table(
         job = _Job(table, replace(settings, capacity=capacity), options, plan, ground, machine)
         for repetition in range(1, settings.repetitions + 1):
             for scheme in options.schemes:
-                run = partial(_run, job, scheme, repetition, progress)
-                result = believable(run, f"run {repetition} of {scheme}", progress.say)
+                measured = partial(_run, job, scheme, repetition, run.progress)
+                result = believable(measured, f"run {repetition} of {scheme}", run.progress.say)
                 output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
                 yield result
 
-    results = runs_on_links_it_can_carry(settings.capacities, measure, progress.say)
+    results = runs_on_links_it_can_carry(settings.capacities, measure, run.progress.say)
     title = "Goodput of each flow around the cut, at the receivers"
     write_picture(output, f"{table.name}-over-time.svg", lambda: goodput_figure(results, title))
     return write_outcome(table, results, output)

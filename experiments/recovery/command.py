@@ -9,14 +9,13 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.measuring.packet_options import add_notice, notice_from, refuse_notice
 from experiments.recovery.report import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, RecoveryOptions, exhibits_of_modes
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
 from kuijia_base.option_values import different_ones, positive_count
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
 
@@ -62,25 +61,30 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     )
 
 
-def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
-    if settings.backend == "packet":
+def recovery(run: Execution) -> Outcome:
+    args = run.args
+    options = options_from(args, quick=run.settings.quick, repetitions=run.settings.repetitions)
+    if run.backend == "packet":
         from experiments.recovery.packet_run import simulate_recovery  # noqa: PLC0415  # only on Linux
 
         notice = notice_from(args, load_topology(shipped_network(options.network)).nodes)
-        return simulate_recovery(settings, options, notice, output, progress)
-    refuse_notice(args, settings.backend)
+        return simulate_recovery(run, options, notice)
+    refuse_notice(args, run.backend)
     from experiments.recovery.run import run_recovery  # noqa: PLC0415  # only on Linux
 
-    return run_recovery(settings, options, output, progress)
+    return run_recovery(run, options)
 
 
-EXPERIMENTS = {
-    "recovery": Experiment(
-        recovery,
-        configure=configure,
-        without=("full",),
-        own_help={"repetitions": "N times as many cuts (default: 1)"},
-        reader=_read,
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        "recovery": Offered(
+            recovery,
+            without=("full",),
+            has_capacity=True,
+            repetitions="N times as many cuts (default: 1)",
+            sweeps=False,
+            configure=configure,
+            reader=_read,
+        )
+    }
+)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from experiments.experiment import Outcome, Settings
+from experiments.grid import Execution
 from experiments.measuring.packet_options import Notice
 from experiments.measuring.packet_run import (
     NO_LOAD,
@@ -32,16 +33,14 @@ from experiments.recovery.report import (
     RecoveryOptions,
     cuts_in_turn,
     interruption,
-    mode_data,
     recovery_plan,
+    write_mode,
     write_outcome,
 )
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import InputError, KuijiaError
 from kuijia_base.manifest import describe_computation
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.packet.transports import ConstantRate
 from simulator.planned.events import Cut, Heal, Timing
 from simulator.planned.run import PlanRun
@@ -94,41 +93,25 @@ class _Aim:
         return self.cut + AFTER_SECONDS + _LATE
 
 
-def simulate_recovery(
-    settings: Settings, options: RecoveryOptions, notice: Notice, output: OutputFolder, progress: Progress
-) -> Outcome:
+def simulate_recovery(run: Execution, options: RecoveryOptions, notice: Notice) -> Outcome:
     """Simulate every mode, writing each result at once, then the table.
 
     Raises:
         InputError: with so few slots a tunnel has none.
     """
-    job = _Job(settings, options, delayed(recovery_plan(options.network, settings.capacity), notice), notice)
+    plan = delayed(recovery_plan(options.network, run.settings.capacity), notice)
+    job = _Job(run.settings, options, plan, notice)
     told = (told_of(notice), "BFD's packets are computed and never lost: there are no false alarms.")
     results = []
     for name in options.modes:
         began = time.time()
-        progress.show(f"recovery {name}")
+        run.progress.show(f"recovery {name}")
         result = _simulate(MODES[name], job)
         results.append(result)
-        manifest = {
-            **describe_computation(began, time.time() - began),
-            "settings": asdict(settings),
-            "options": asdict(options),
-            "notice": asdict(notice),
-        }
-        data = {
-            "experiment": "recovery",
-            "backend": settings.backend,
-            "scheme": OptionWords().scheme,
-            "seed": settings.seed,
-            "capacity": settings.capacity,
-            "published": None,
-            **mode_data(result),
-            "remarks": list(told),
-            "manifest": manifest,
-        }
-        output.write_json(f"recovery-{name}.json", data)
-    return write_outcome(results, options.network, settings, output, told)
+        manifest = run.said(describe_computation(began, time.time() - began), options)
+        told_of_model = {**manifest, "notice": asdict(notice)}
+        write_mode(run, result, OptionWords().scheme, told_of_model, remarks=list(told))
+    return write_outcome(run, results, options, told)
 
 
 def _simulate(mode: Mode, job: _Job) -> ModeResult:

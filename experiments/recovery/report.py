@@ -9,13 +9,13 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution
 from experiments.measuring.load import MachineLoad, overload
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.results.score import limit
-from kuijia_base.output_folder import OutputFolder
 from te_solver.formats.demands_file import load_demands
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.plan import Plan, Tunnel
@@ -368,12 +368,28 @@ def exhibits_of_modes(modes: Sequence[Mapping[str, Any]]) -> tuple[Exhibit, ...]
     return exhibits(ordered, first["manifest"]["options"]["network"], first["backend"], first.get("remarks", ()))
 
 
+def write_mode(run: Execution, result: ModeResult, scheme: str, manifest: Mapping[str, Any], **more: object) -> None:
+    """Write the file of a mode; `more` are further members of it."""
+    data = {
+        "experiment": "recovery",
+        "backend": run.backend,
+        "scheme": scheme,
+        "seed": run.seed,
+        "capacity": run.settings.capacity,
+        "published": None,
+        **mode_data(result),
+        **more,
+        "manifest": manifest,
+    }
+    run.output.write_json(f"recovery-{result.mode.name}.json", data)
+
+
 def write_outcome(
-    results: Sequence[ModeResult], network: str, settings: Settings, output: OutputFolder, told: Sequence[str] = ()
+    run: Execution, results: Sequence[ModeResult], options: RecoveryOptions, told: Sequence[str] = ()
 ) -> Outcome:
     """Write the summary of all modes and their table, with the sentences of `told` below it."""
     modes = [mode_data(result) for result in results]
-    shown = exhibits(modes, network, settings.backend, told)
+    shown = exhibits(modes, options.network, run.backend, told)
     failures = tuple(unused_cuts(modes))
     summary: dict[str, object] = {
         "experiment": "recovery",
@@ -381,8 +397,8 @@ def write_outcome(
         "passed": not failures and all(exhibit.passed for exhibit in shown),
         "modes": {mode["mode"]["name"]: _without_cuts(mode) for mode in modes},
     }
-    output.write_json("recovery-summary.json", summary)
-    return write_tables("recovery", summary, shown, output, failures)
+    run.output.write_json("recovery-summary.json", summary)
+    return write_tables("recovery", summary, shown, run.output, failures)
 
 
 def _point(x: str, values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> Point:

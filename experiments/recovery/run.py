@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from experiments.experiment import Outcome, Settings
+from experiments.grid import Execution
 from experiments.measuring.emulation import ground_of
 from experiments.measuring.load import LoadWatch, believable
 from experiments.recovery.report import (
@@ -22,13 +23,12 @@ from experiments.recovery.report import (
     RecoveryOptions,
     cuts_in_turn,
     interruption,
-    mode_data,
     recovery_plan,
+    write_mode,
     write_outcome,
 )
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_base.errors import TestbedError
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from te_solver.model.plan import Plan, Tunnel
 from testbed.lab.failures import fail_link, heal_link
@@ -91,22 +91,23 @@ class _Job:
     machine: Machine
 
 
-def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFolder, progress: Progress) -> Outcome:
+def run_recovery(run: Execution, options: RecoveryOptions) -> Outcome:
     """Measure every mode, writing each result at once, then the table.
 
     Raises:
         InputError: the machine cannot run an emulation, or the inventory does not fit.
         TestbedError: the lab failed, or the flow did not come back after a cut.
     """
-    plan = recovery_plan(options.network, settings.capacity)
-    job = _Job(settings, options, plan, *ground_of(settings, plan.topology, options.ends))
+    plan = recovery_plan(options.network, run.settings.capacity)
+    job = _Job(run.settings, options, plan, *ground_of(run.settings, plan.topology, options.ends))
     results = []
     for name in options.modes:
         began = time.time()
-        lab, result = _measure(MODES[name], job, progress)
+        lab, result = _measure(MODES[name], job, run.progress)
         results.append(result)
-        output.write_json(f"recovery-{name}.json", _file(job, lab, result, began))
-    return write_outcome(results, options.network, settings, output)
+        manifest = describe_run(job.machine, lab.network, (), began, time.time() - began)
+        write_mode(run, result, lab.options.scheme, run.said(manifest, options))
+    return write_outcome(run, results, options)
 
 
 def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult]:
@@ -219,21 +220,3 @@ def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
 def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> IngressMark | None:
     with lab.network.observe(aim.ends[0]) as observer:
         return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
-
-
-def _file(job: _Job, lab: Lab, result: ModeResult, began: float) -> dict[str, object]:
-    settings = job.settings
-    return {
-        "experiment": "recovery",
-        "backend": settings.backend,
-        "scheme": lab.options.scheme,
-        "seed": settings.seed,
-        "capacity": settings.capacity,
-        "published": None,
-        **mode_data(result),
-        "manifest": {
-            **describe_run(job.machine, lab.network, (), began, time.time() - began),
-            "settings": asdict(settings),
-            "options": asdict(job.options),
-        },
-    }

@@ -113,8 +113,8 @@ ROOMS = {
     "experiments.fig4": _COMPUTED,
     "experiments.update": f"{_MEASURED} simulator experiments.grid",
     "experiments.takeover": f"{_MEASURED} testbed.chaos kuijia_app.framework.event_log experiments.grid",
-    "experiments.recovery": f"{_MEASURED} simulator",
-    "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
+    "experiments.recovery": f"{_MEASURED} simulator experiments.grid",
+    "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes experiments.grid",
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.grid",
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
     " experiments.compared_schemes experiments.grid",
