@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, get_args
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
 from experiments.gscale.cases import AXIS, CURVES, DEMANDS, REPETITIONS
 from experiments.gscale.plans import DIRECTED, PLANNED_SHARE, Average, Direct, GscaleReading, Rates
@@ -18,10 +18,8 @@ from experiments.gscale.readings import (
     BACKEND,
     BAND,
     PUBLISHED,
-    Losses,
     ReadingSummary,
-    losses_of,
-    losses_of_each,
+    losses_of_draw,
     summary_of,
 )
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -148,8 +146,6 @@ def _told(data: Mapping[str, Any], cells: int, band: str) -> Iterator[str]:
 
 NAME = "gscale-search"
 
-_Held = tuple[Settings, GscaleReading]
-
 _QUICK, _CAMPAIGNS, _FULL = 1, 8, 67
 """Campaigns of three draws of pairs in each of the two parts, unless `--repetitions` sets their number."""
 
@@ -157,33 +153,20 @@ _QUICK, _CAMPAIGNS, _FULL = 1, 8, 67
 def gscale_search(run: Execution) -> Outcome:
     """Choose on some campaigns of three draws, judge on as many others, and write both."""
     campaigns = run.args.repetitions or run.sized(_QUICK, _CAMPAIGNS, _FULL)
-    draws, tried, settings = campaigns * REPETITIONS, combinations(), run.settings
+    draws, tried = campaigns * REPETITIONS, combinations()
     told = {"seed": run.seed, "draws": draws}
-    with run.swept_cases(losses_of_draw, settings, range(1, draws + 1), told) as found:
+    with run.swept_cases(losses_of_draw, (run.settings, tried), range(1, draws + 1), told) as found:
         summaries = {name: summary_of([draw[name] for draw in found]) for name in tried}
-        reading = tried[nearest(summaries)]
-        others, told = range(draws + 1, 2 * draws + 1), {**told, "reading": asdict(reading)}
-        held: _Held = settings, reading
-        with run.swept_cases(losses_of_held_out_draw, held, others, told, "-held-out") as held_out:
+        name = nearest(summaries)
+        held, told = (run.settings, {name: tried[name]}), {**told, "reading": asdict(tried[name])}
+        with run.swept_cases(losses_of_draw, held, range(draws + 1, 2 * draws + 1), told, "-held-out") as others:
             data = {
-                **search_to_json(summaries, draws, summary_of(held_out), draws),
+                **search_to_json(summaries, draws, summary_of([draw[name] for draw in others]), draws),
                 "experiment": NAME,
                 "seed": run.seed,
                 "manifest": run.timeless(),
             }
             return run.studied(data, exhibits(data))
-
-
-def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:
-    """Return the losses under each combination."""
-    tried = combinations()
-    return dict(zip(tried, losses_of_each(list(tried.values()), draw, settings.seed), strict=True))
-
-
-def losses_of_held_out_draw(held: _Held, draw: int) -> Losses:
-    """Return the losses under the chosen reading."""
-    settings, reading = held
-    return losses_of(reading, draw, settings.seed)
 
 
 SIZE_BARS = {"gscale-search*": None}  # shows readings beside each other

@@ -120,14 +120,10 @@ Fail = Callable[[GscaleReading, Plan, Edge], Failed]
 """Returns what the failure of a link does to a plan for links on which 1 Mbit/s may be planned."""
 
 
-def losses_of(reading: GscaleReading, draw: int, seed: int) -> Losses:
-    """Return the losses of a draw; draws 1 to 3 of `DIRECTED` are the repetitions of `--reading directed`."""
-    return losses_of_each([reading], draw, seed)[0]
-
-
 def losses_of_each(readings: Sequence[GscaleReading], draw: int, seed: int, fail: Fail | None = None) -> list[Losses]:
     """Return the losses of a draw under each reading; those that differ only in what is counted share their runs.
 
+    Draws 1 to 3 of `DIRECTED` are the repetitions of `--reading directed`.
     A failure that cuts off a pair, which no scheme covers, counts for nothing; the three shortest tunnels allow it.
     """
     fail = fail or fluid_failure
@@ -432,8 +428,9 @@ class PacketReadings:
 
     settings: Settings
 
-    def losses(self, names: Sequence[str], draw: int) -> dict[str, Losses]:
-        """Return the losses of a draw under the readings of these names."""
+    def losses(self, case: tuple[Sequence[str], int]) -> dict[str, Losses]:
+        """Return the losses of a draw under the readings of some names."""
+        names, draw = case
         readings = [READINGS[name] for name in names]
         return dict(zip(names, losses_of_each(readings, draw, self.settings.seed, self.failure), strict=True))
 
@@ -462,6 +459,8 @@ def _had(flow: FlowResult) -> float:
 
 NAME = "gscale-readings"
 
+Studied = tuple[Settings, Mapping[str, GscaleReading]]
+
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
 
@@ -475,7 +474,7 @@ def gscale_readings(run: Execution) -> Outcome:
         return run_packet_study(run, run.args.repetitions or run.sized(_IN_PACKETS, _IN_PACKETS, _IN_PACKETS_IN_FULL))
     draws = REPETITIONS * (run.args.repetitions or run.sized(_QUICK, _CAMPAIGNS, _FULL))
     told = {"seed": run.seed, "draws": draws}
-    with run.swept_cases(losses_of_draw, run.settings, range(1, draws + 1), told) as found:
+    with run.swept_cases(losses_of_draw, (run.settings, READINGS), range(1, draws + 1), told) as found:
         return _written(run, {name: [draw[name] for draw in found] for name in READINGS}, draws)
 
 
@@ -486,7 +485,7 @@ def run_packet_study(run: Execution, campaigns: int) -> Outcome:
     shown = [name for name, reading in READINGS.items() if reading.round_trips]
     groups = [[shown[number] for number in numbers] for numbers in alike([READINGS[name] for name in shown]).values()]
     cases = [(names, draw) for draw in range(1, draws + 1) for names in groups]
-    with run.swept_cases(_losses_in_packets, PacketReadings(settings), cases, told, "-packet") as found:
+    with run.swept_cases(PacketReadings.losses, PacketReadings(settings), cases, told, "-packet") as found:
         losses: dict[str, list[Losses]] = {name: [] for name in shown}
         for each in found:
             for name, its in each.items():
@@ -494,13 +493,10 @@ def run_packet_study(run: Execution, campaigns: int) -> Outcome:
         return _written(run, losses, draws)
 
 
-def losses_of_draw(settings: Settings, draw: int) -> dict[str, Losses]:
+def losses_of_draw(studied: Studied, draw: int) -> dict[str, Losses]:
     """Return the losses under each reading."""
-    return dict(zip(READINGS, losses_of_each(list(READINGS.values()), draw, settings.seed), strict=True))
-
-
-def _losses_in_packets(readings: PacketReadings, case: tuple[Sequence[str], int]) -> dict[str, Losses]:
-    return readings.losses(*case)
+    settings, readings = studied
+    return dict(zip(readings, losses_of_each(list(readings.values()), draw, settings.seed), strict=True))
 
 
 def _written(run: Execution, losses: Mapping[str, Sequence[Losses]], draws: int) -> Outcome:

@@ -16,7 +16,7 @@ from experiments.gscale.cases import DEMANDS, LINKS, TRAFFICS, Case, case_of, gr
 from experiments.gscale.exhibits import ALL, distance_exhibit, exhibits_of
 from experiments.gscale.models import compute
 from experiments.gscale.plans import CAMPAIGN_READINGS, measures, pairs_of_case, plan_of
-from experiments.gscale.readings import losses_of
+from experiments.gscale.readings import losses_of_each
 from experiments.results.published import published_curves
 from experiments.results.result import Result
 from experiments.results.stored_files import refuse_mixture
@@ -52,7 +52,7 @@ def test_no_failure_of_a_campaign_measures_nothing_and_pairs_keep_two_tunnels() 
 
 
 def test_a_run_loses_what_the_study_of_readings_has() -> None:
-    found = losses_of(CAMPAIGN_READINGS["shared"], 1, 1)
+    found = losses_of_each([CAMPAIGN_READINGS["shared"]], 1, 1)[0]
     at, link = DEMANDS.index(SHARED.demand), LINKS.index(SHARED.link)
     for scheme in PAPERS_SCHEMES:
         made = exhibits_of([compute(replace(SHARED, scheme=scheme), SETTINGS)], ["fig11", "fig13"])

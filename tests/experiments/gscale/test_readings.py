@@ -22,7 +22,6 @@ from experiments.gscale.readings import (
     READINGS,
     Losses,
     exhibits,
-    losses_of,
     losses_of_each,
     readings_to_json,
     summary_of,
@@ -43,8 +42,8 @@ SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 
 
 def test_the_default_reading_is_what_is_reproduced() -> None:
-    found = losses_of(DIRECTED, 1, SETTINGS.seed)
-    of_flows = losses_of(replace(DIRECTED, average="of flows"), 1, SETTINGS.seed)
+    found = losses_of_each([DIRECTED], 1, SETTINGS.seed)[0]
+    of_flows = losses_of_each([replace(DIRECTED, average="of flows")], 1, SETTINGS.seed)[0]
     for scheme in PAPERS_SCHEMES:
         run = compute(Case("udp", 1.6, LINKS[1], scheme, 1), SETTINGS)
         for figure, role in (("fig11", "direct"), ("fig13", "victim")):
@@ -117,7 +116,7 @@ def test_32_of_the_132_ordered_pairs_have_three_disjoint_tunnels() -> None:
 
 def test_readings_that_share_their_runs_lose_the_same_as_alone() -> None:
     readings = [SHARED, replace(SHARED, average="of the role"), replace(SHARED, direct="one direction"), NEAREST]
-    assert losses_of_each(readings, 2, 1) == [losses_of(reading, 2, 1) for reading in readings]
+    assert losses_of_each(readings, 2, 1) == [losses_of_each([reading], 2, 1)[0] for reading in readings]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_readings_that_share_their_runs_lose_the_same_as_alone() -> None:
     ],
 )
 def test_what_is_read_otherwise_changes_what_is_lost(change: GscaleReading, figure: str, scheme: str) -> None:
-    ours, other = (losses_of(reading, 1, 1)[figure][scheme] for reading in (DIRECTED, change))
+    ours, other = (losses_of_each([reading], 1, 1)[0][figure][scheme] for reading in (DIRECTED, change))
     assert ours != other
 
 
