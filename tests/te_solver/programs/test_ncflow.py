@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import pairwise, product
 
 import networkx as nx
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import UnsoundError
@@ -16,6 +18,7 @@ from te_solver.model.topology import Link, Topology
 from te_solver.programs.ncflow import ContractedNetwork, Contraction, Ncflow, clusters_of
 from te_solver.programs.program import Options
 from te_solver.solve import solve
+from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.programs.problems import Case, Rows, cases, within_capacities, within_demands
 
 FULL = 1e-6
@@ -104,6 +107,114 @@ def test_a_cluster_for_each_node_is_the_most_throughput_over_one_path_for_each_p
     within_demands(alone, rows)
     found = carried(filled(case, len(case.topology.nodes), 1))
     assert found == pytest.approx(rows.maximum([1.0] * len(paths)), rel=1e-5)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Most traffic of commodities, each over some sets of links, in which some of them have bounds together."""
+
+    ways: list[list[set[tuple[str, str]]]]
+    most: list[float]
+    room: dict[tuple[str, str], float]
+    together: list[tuple[set[int], float]]
+
+    def rates(self) -> list[float]:
+        """Return what each commodity gets in the only optimum; others are left out."""
+        columns = [(number, way) for number, ways in enumerate(self.ways) for way in ways]
+        if not columns:
+            return [0.0] * len(self.most)
+        unit = max(self.most)
+        rows = Rows(len(columns))
+        for number, most in enumerate(self.most):
+            rows.at_most([float(each == number) for each, _ in columns], most / unit)
+        for link, room in self.room.items():
+            rows.at_most([float(link in way) for _, way in columns], room / unit)
+        for group, bound in self.together:
+            rows.at_most([float(each in group) for each, _ in columns], bound / unit)
+        total = rows.maximum([1.0] * len(columns))
+        rows.at_least([1.0] * len(columns), total - 1e-9)
+        found = []
+        for number in range(len(self.most)):
+            own = [float(each == number) for each, _ in columns]
+            least, greatest = rows.minimum(own), rows.maximum(own)
+            assume(greatest - least <= 1e-6)
+            found.append(greatest * unit)
+        return found
+
+
+def one_iteration(case: Case, cluster: dict[str, int], paths: int) -> float:
+    """Return the traffic of an iteration, by the three steps of its paper, each of which has one optimum here."""
+    room = {link.ends: link.capacity for link in case.topology.links}
+    widest: dict[tuple[int, int], tuple[str, str]] = {}
+    for ends in room:
+        between = cluster[ends[0]], cluster[ends[1]]
+        if between[0] != between[1] and room[ends] > room.get(widest.get(between, ("", "")), 0.0):
+            widest[between] = ends
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_weighted_edges_from((*between, 1 / room[ends]) for between, ends in widest.items())
+    inside: dict[int, list[tuple[str, str, float, int | None, int]]] = defaultdict(list)
+    bundles: dict[tuple[int, int], list[Demand]] = defaultdict(list)
+    for demand in case.demands:
+        source, target = (cluster[node] for node in demand.pair)
+        if source == target:
+            inside[source].append((*demand.pair, demand.rate, None, 0))
+        elif source in graph and target in graph and nx.has_path(graph, source, target):
+            bundles[source, target].append(demand)
+    assume(bundles)
+    ways = []
+    for ends in bundles:
+        cost = {path: nx.path_weight(graph, path, "weight") for path in map(tuple, nx.all_simple_paths(graph, *ends))}
+        best = [path for path in cost if cost[path] <= min(cost.values()) * (1 + 1e-9)]
+        assume(len(best) == 1)
+        ways.append(best[0])
+    crossed = [[widest[hop] for hop in pairwise(way)] for way in ways]
+    asked = [sum(each.rate for each in of_bundle) for of_bundle in bundles.values()]
+    most = Shares([[set(links)] for links in crossed], asked, room, []).rates()
+    for number, (of_bundle, way, links) in enumerate(zip(bundles.values(), ways, crossed, strict=True)):
+        for role, place in enumerate(way):
+            before = {links[role - 1][1]} if role else {each.source for each in of_bundle}
+            after = {links[role][0]} if role < len(links) else {each.target for each in of_bundle}
+            for a, b in product(sorted(before), sorted(after)):
+                own = [each.rate for each in of_bundle if a == each.source or b == each.target]
+                rate = most[number] if 0 < role < len(links) else sum(own)
+                inside[place].append((a, b, rate, number, role))
+    got: dict[tuple[int | None, int, str, str], float] = {}
+    for place, commodities in inside.items():
+        nodes = tuple(node for node in case.topology.nodes if cluster[node] == place)
+        links = tuple(link for link in case.topology.links if {link.source, link.target} <= set(nodes))
+        finder = TunnelFinder(Topology("part", nodes, links)) if links else None
+        found = [
+            [set()] if a == b else [set(pairwise(path)) for path in finder.tunnels(a, b, paths)] if finder else []
+            for a, b, *_ in commodities
+        ]
+        roles = {(number, role) for *_, number, role in commodities if number is not None}
+        groups = [({i for i, each in enumerate(commodities) if each[3:] == (n, r)}, most[n]) for n, r in sorted(roles)]
+        rates = Shares(found, [each[2] for each in commodities], {each.ends: each.capacity for each in links}, groups)
+        for (a, b, _, number, role), rate in zip(commodities, rates.rates(), strict=True):
+            got[number, role, a, b] = got.get((number, role, a, b), 0.0) + rate
+    whole = sum(rate for (number, *_), rate in got.items() if number is None)
+    for number, (of_bundle, way, links) in enumerate(zip(bundles.values(), ways, crossed, strict=True)):
+        rows = Rows(len(of_bundle))
+        unit = max(each.rate for each in of_bundle)
+        for place, each in enumerate(of_bundle):
+            rows.at_most([float(place == other) for other in range(len(of_bundle))], each.rate / unit)
+            out = got[number, 0, each.source, links[0][0]]
+            rows.at_most([float(other.source == each.source) for other in of_bundle], out / unit)
+            back = got[number, len(way) - 1, links[-1][1], each.target]
+            rows.at_most([float(other.target == each.target) for other in of_bundle], back / unit)
+        passed = [got[number, role, links[role - 1][1], links[role][0]] for role in range(1, len(links))]
+        rows.at_most([1.0] * len(of_bundle), min([most[number], *passed]) / unit)
+        whole += rows.maximum([1.0] * len(of_bundle)) * unit
+    return whole
+
+
+@pytest.mark.slow
+@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
+@given(cases(max_nodes=7), st.integers(2, 5), st.integers(1, 3))
+def test_an_iteration_over_any_clusters_is_its_three_steps_one_by_one(case: Case, clusters: int, paths: int) -> None:
+    assume((case.demand > 0).all())
+    expected = one_iteration(case, clusters_of(case.topology, clusters), paths)
+    assert carried(filled(case, clusters, 1, paths)) == pytest.approx(expected, rel=1e-4)
 
 
 def test_each_iteration_takes_one_link_between_two_clusters_the_one_with_most_room() -> None:
