@@ -52,7 +52,7 @@ class FlowTables:
             for table_id, shapes in by_shape.items()
         }
 
-    def lookup(self, table_id: int, packet: Packet, *, is_hidden: bool = False) -> Lookup:
+    def lookup(self, table_id: int, packet: Packet, *, is_hidden: bool) -> Lookup:
         """Return the matching entry of greatest priority (5.3).
 
         If the packet is hidden behind tags, all that the switch knows of it are its port and the outermost tag.

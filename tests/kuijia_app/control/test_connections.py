@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -150,9 +151,9 @@ def test_a_switch_that_is_full_is_asked_how_much_it_can_hold(
     (question,) = [each for each in switch.sent if isinstance(each, PARSER.OFPGroupFeaturesStatsRequest)]
     most = (9, 12, 7, 2)  # of all, select, indirect and fast failover groups
     body = bytes(8) + b"".join(each.to_bytes(4, "big") for each in most) + bytes(16)
-    answer = SimpleNamespace(xid=question.xid, bodies=[body])
+    answer: Any = SimpleNamespace(datapath=switch, answer=SimpleNamespace(xid=question.xid, bodies=[body]))
     for _ in range(2):
-        application.poll_answered(SimpleNamespace(datapath=switch, answer=answer))
+        application.poll_answered(answer)
     told = [record.message for record in caplog.records if "has room for" in record.message]
     assert told == ["switch s1: it has room for 12 groups of type select and 2 groups of type fast failover"]
 

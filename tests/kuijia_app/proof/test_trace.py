@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from ipaddress import IPv4Address
 
 import pytest
 
-from kuijia_app.proof.equivalence import FIRST_TABLE_PORT
 from kuijia_app.proof.model.network import ModelNetwork, Walk
-from kuijia_app.proof.model.packet import Packet, Transport
+from kuijia_app.proof.model.packet import Transport
 from kuijia_app.proof.trace import AskedPacket, parse_failure, parse_packet, trace_json, walk_text
-from kuijia_app.proof.walk_text import sent_text, slots_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -122,14 +119,3 @@ def test_a_packet_of_a_switch_without_a_host_is_refused() -> None:
     network = ModelNetwork(plan, build_tables(plan), PipelineOptions().liveness, wiring.of(plan.topology))
     with pytest.raises(InputError, match=r"bare\.yaml:switches\.s4: it has no host, but one is needed"):
         AskedPacket("s1", "s4", 0, 0, 0).entering(network)
-
-
-def test_what_a_switch_sends_is_named_by_port_and_queue_or_nothing() -> None:
-    packet = replace(Packet.between(1, IPv4Address("10.0.1.1"), IPv4Address("10.0.4.1"), 0, 0), queue=2)
-    assert sent_text(()) == "nothing"
-    assert sent_text(((3, packet), (4, packet))) == "port 3 queue 2, port 4 queue 2"
-    assert sent_text(((-8, packet), (FIRST_TABLE_PORT - 5, packet))) == "group 7, table 5"
-
-
-def test_slots_in_a_row_are_one_range() -> None:
-    assert slots_text((0, 1, 2, 5, 7, 8)) == "slots 0-2,5,7-8"

@@ -25,7 +25,7 @@ from kuijia_app.tables.wiring import HostEnd
 from te_solver.model.failures import NO_FAILURE, single_links, single_nodes
 from te_solver.model.plan import Plan
 from te_solver.schemes.all_schemes import switch_schemes
-from tests.kuijia_app.plans import motivation_plan, plans
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of, plans
 from tests.kuijia_app.proof.verifying import short, verify
 from tests.kuijia_app.tables.test_classifiers import RULES, classified, two_classes
 
@@ -85,6 +85,14 @@ def test_traffic_of_a_failed_site_is_no_case() -> None:
     found = Verifier(plan, build_tables(plan), PipelineOptions()).run(single_nodes(plan.topology))
     assert found.is_sound
     assert found.cases == found.header_classes * 3
+
+
+def test_traffic_past_a_failed_site_is_a_case_whatever_comes_before_it() -> None:
+    plan, options = plan_of(both_ways("ring", "a b c", "a-b b-c a-c"), "a-b a-c-b", "b-c b-a-c"), PipelineOptions()
+    found = Verifier(plan, build_tables(plan, options), options).run(single_nodes(plan.topology))
+    assert found.is_sound
+    # As planned all four directions count, without a or c those of one pair, and without b none.
+    assert found.cases == found.header_classes * (1 + 1 / 2 + 0 + 1 / 2)
 
 
 @pytest.mark.parametrize(
