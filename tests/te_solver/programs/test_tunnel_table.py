@@ -11,7 +11,7 @@ from te_solver.formats.topology_file import load_topology
 from te_solver.model.plan import WEIGHTS, Weight
 from te_solver.model.topology import Topology
 from te_solver.networks import shipped_network
-from te_solver.programs import tunnel_table
+from te_solver.programs import tunnel_links, tunnel_table
 from te_solver.programs.incidence import Incidence
 from te_solver.programs.tunnel_links import TunnelLinks
 from te_solver.programs.tunnel_table import find_tunnels
@@ -69,6 +69,15 @@ def test_neither_processes_nor_tasks_matter(gscale: Topology, monkeypatch: pytes
     assert np.array_equal(together.nodes, alone.nodes)
     assert np.array_equal(together.starts, alone.starts)
     assert told == [(done, 66) for done in (10, 20, 30, 40, 50, 60, 66)]
+
+
+@pytest.mark.parametrize("at_a_time", [1, 5])
+def test_it_does_not_matter_how_many_tunnels_are_copied_at_a_time(
+    gscale: Topology, at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finder, pairs = TunnelFinder(gscale), list(permutations(gscale.nodes, 2))
+    monkeypatch.setattr(tunnel_links, "_AT_A_TIME", at_a_time)
+    assert list(find_tunnels(finder, pairs, 3, processes=1)) == [finder.tunnels(*pair, 3) for pair in pairs]
 
 
 def test_a_pair_without_a_path_has_no_tunnel() -> None:
