@@ -265,11 +265,17 @@ class _Finder:
         return partner
 
     def _find_bodies(self) -> list[tuple[int, int]]:
-        """Return where bodies of functions begin and end."""
+        """Return where bodies of functions begin and end that are not constexpr."""
         bodies: list[tuple[int, int]] = []
+        last_end = head = 0
         for place, part in enumerate(self._parts):
+            if part.begin < last_end:
+                continue
             if part.text == "{" and place > 0 and self._parts[place - 1].text in {")", "const", "override", "noexcept"}:
-                end = self._parts[self._partner[place]].end
-                if not bodies or part.begin > bodies[-1][1]:
-                    bodies.append((part.begin, end))
+                last_end = self._parts[self._partner[place]].end
+                if all(each.text != "constexpr" for each in self._parts[head:place]):
+                    bodies.append((part.begin, last_end))
+                head = self._partner[place]
+            elif part.text in {";", "{", "}"}:
+                head = place
         return bodies

@@ -207,6 +207,19 @@ int count(const std::vector<int> &all) {
     ]
 
 
+def test_what_must_be_known_when_the_core_is_compiled_stays() -> None:
+    source = """\
+constexpr int packed(int high,
+                     int low) {
+    return high << 8 | low;
+}
+int total(int high) {
+    return packed(high, 3);
+}
+"""
+    assert {change.line for change in _compiled_changes("packed.cpp", source.encode())} == {6}
+
+
 class Scripted:
     """A room of one file whose changes have these verdicts in turn; None is Ctrl-C."""
 
