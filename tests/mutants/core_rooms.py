@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.core_room import CoreRoom
 
 _PACKET = "simulator/packet"
-_STEPS = f"tests/{_PACKET}/test_steps.py"
+_STEPS = tuple(f"tests/{_PACKET}/test_{name}.py" for name in ("tcp_ends", "recovery_steps", "steps"))
 _UNITS = f"{_PACKET}/core"
 
 
@@ -20,7 +20,7 @@ def _packets(
         name,
         _PACKET,
         tuple(f"{_UNITS}/{file}" for file in files),
-        {f"*/{file}": (_STEPS, "-k", words) for file, words in parts.items()},
+        {f"*/{file}": (*_STEPS, "-k", words) for file, words in parts.items()},
         (*(f"tests/{_PACKET}/test_{test}.py" for test in tests), *others),
     )
 
@@ -34,7 +34,10 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
             **dict.fromkeys(("bbr.cpp", "copa.cpp", "vegas.cpp", "delivery_rate.cpp"), "by_delay or bbr"),
             "expresspass.cpp": "credit or expresspass or public_code",
             "flashpass.cpp": "flashpass or emulation",
-            "credited.cpp": "flashpass or emulation",
+            **dict.fromkeys(("credited.cpp", "segments.cpp"), "flashpass or emulation or reported"),
+            "resequencer.cpp": "resequencer",
+            "tcp.cpp": "tcp_ends",
+            "tcp_receiver.cpp": "receiver_of_tcp",
             "tcp_sender.cpp": "timer or threshold or segments or mark",
         },
         ("credit_rates", "tcp", "credited", "delay_based", "resequencing", "simulation"),

@@ -319,6 +319,7 @@ class FlashPass:
     Attributes:
         gap: distance of emulation packets at the full rate, in picoseconds.
         segments: of the flow.
+        jitter: most by which an emulation packet is late, in mean distances.
     """
 
     wait: int
@@ -328,6 +329,8 @@ class FlashPass:
     segments: int = 2**32 - 1
     finishing: int = 0
     send_buffer: int = 0
+    jitter: float = 0.0
+    random: _core.Random | None = None
     rate: float = 1.0
     rate_before: float = 1.0  # in the round trip that the next change judges
     judged: tuple[int, int] = (0, 0)  # emulation packets of that round trip
@@ -336,12 +339,19 @@ class FlashPass:
     left: int = 0  # emulation packets whose time has come, or that are lost
     planned: int = 0
     following: int = 0  # when the next emulation packet leaves
+    credits: int = 0
+    unused: int = 0
+    round_trip: int = 0
 
-    def credit(self, number: int) -> None:
+    def credit(self, number: int, now: int) -> None:
         """Take a credit; those before it that have none are lost, as paths keep the order of packets."""
+        self.credits += 1
         if number < self.left or self.emulated[number].credited:
+            self.unused += 1
             return
         self.emulated[number].credited = True
+        sample = now - self.emulated[number].sent
+        self.round_trip = sample if self.round_trip == 0 else (4 * self.round_trip + sample) // 5
         for each in self.emulated[: number + 1]:
             each.known = True
         self._judge_after(number)
@@ -352,8 +362,10 @@ class FlashPass:
         while self.following <= now and (what := self._emulates()) != "nothing":
             emulated.append(what == "ordinary")
             self.emulated.append(Emulation(now, emulated[-1]))
-            self.planned = max(self.planned + math.ceil(self.gap / self.rate), now)
-            self.following = max(self.planned, now + 1)
+            gap = math.ceil(self.gap / self.rate)
+            self.planned = max(self.planned + gap, now)
+            late = 0 if self.random is None else int(float(self.random.unit(1)[0]) * self.jitter * gap)
+            self.following = max(self.planned + late, now + 1)
         return sent, emulated
 
     def deadline(self) -> int | None:
@@ -386,6 +398,7 @@ class FlashPass:
             if first.sent + self.wait > now and (first.credited or not first.known):
                 break
             first.known = True
+            self.unused += first.credited and self.data == self.segments
             self.data += first.credited and self.data < self.segments
             self.left += 1
             self._judge_after(self.left - 1)

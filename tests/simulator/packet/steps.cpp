@@ -1,13 +1,14 @@
 // Takes one part of the core step by step, without the simulation around it: `steps PART [NAME=VALUE...]`, the rules of
 // the part in the core's own units. Each line of standard input is a step, and is answered by one line of numbers.
-//
-// The simulation below stands in for the core's own: a host and a network that only note what a part asks them for.
 #include "queues/strict_priority.hpp"
 #include "routing/hermes.hpp"
 #include "scenario.hpp"
+#include "stand_in.hpp"
 #include "transports/congestion_control.hpp"
 #include "transports/expresspass.hpp"
 #include "transports/flashpass.hpp"
+#include "transports/resequencer.hpp"
+#include "transports/tcp_receiver.hpp"
 #include "transports/tcp_sender.hpp"
 
 #include <cstdio>
@@ -16,67 +17,6 @@
 #include <map>
 #include <sstream>
 #include <string>
-
-namespace kuijia::packet {
-
-class Simulation {
-  public:
-    explicit Simulation(std::uint64_t seed) : random(seed) {}
-
-    Random random;
-    PacketPool pool;
-    std::vector<Packet> sent;
-    std::array<Time, 2> wakes{never, never}; // of each timer
-    bool finished = false;
-    std::vector<LinkRules> links;
-    std::vector<std::vector<std::uint32_t>> routes;
-    std::vector<PathNetwork::Ends> ends; // of each flow
-    std::vector<Choices> choices;        // of each flow
-    std::vector<std::vector<std::uint32_t>> probe_routes;
-    std::vector<PathNetwork::Probe> probes;
-    std::uint32_t hosts = 0; // nodes below this number
-};
-
-Random &Host::random() { return simulation_.random; }
-
-Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size, std::uint32_t number, bool again) {
-    const auto id = simulation_.pool.take();
-    auto &packet = simulation_.pool[id];
-    packet = {};
-    packet.sent = now_;
-    packet.number = number;
-    packet.size = size & 0xffffff;
-    packet.kind = kind;
-    packet.backward = way == Way::backward;
-    packet.again = again;
-    return {id, packet};
-}
-
-void Host::send(PacketId id) {
-    simulation_.sent.push_back(simulation_.pool[id]);
-    simulation_.pool.give_back(id);
-}
-
-void Host::wake_at(unsigned timer, Time time) { simulation_.wakes[timer] = time; }
-std::int64_t Host::card_rate(Way) const { return simulation_.links.front().bits_per_second; }
-void Host::timed_out() {}
-void Host::complete() {}
-void Host::finish(bool) { simulation_.finished = true; }
-
-const LinkRules &PathNetwork::link(std::uint32_t number) const { return simulation_.links[number]; }
-std::size_t PathNetwork::links() const { return simulation_.links.size(); }
-bool PathNetwork::is_host(std::uint32_t node) const { return node < simulation_.hosts; }
-const std::vector<std::uint32_t> &PathNetwork::route(std::uint32_t number) const { return simulation_.routes[number]; }
-PathNetwork::Ends PathNetwork::ends(std::uint32_t flow) const { return simulation_.ends[flow]; }
-void PathNetwork::wake_at(Time time) { simulation_.wakes[0] = time; }
-bool PathNetwork::can_probe() const { return true; }
-std::uint32_t PathNetwork::add_probe_route(const std::vector<std::uint32_t> &links) {
-    simulation_.probe_routes.push_back(links);
-    return static_cast<std::uint32_t>(simulation_.probe_routes.size() - 1);
-}
-void PathNetwork::probe(const Probe &probe) { simulation_.probes.push_back(probe); }
-
-} // namespace kuijia::packet
 
 namespace {
 
@@ -235,6 +175,15 @@ void feedback(Options options) {
     run([&](Step &step) { std::visit([&](auto &of) { take(of, step); }, control); });
 }
 
+void take_blocks(Step &step, Packet &packet) {
+    for (; step.more(); packet.blocks = (packet.blocks + 1) & 3) {
+        packet.sacked[packet.blocks].begin = step.count();
+        packet.sacked[packet.blocks].end = step.count();
+    }
+}
+
+double shown(Time time) { return time == never ? -1.0 : static_cast<double>(time); }
+
 // A sender of TCP: what it sends, if it does, and its window, deadline and round-trip time.
 void tcp(Options options) {
     const auto segments = option(options, "segments", 1'000'000u);
@@ -255,17 +204,65 @@ void tcp(Options options) {
             packet.number = step.count();
             packet.sent = step.time();
             packet.echo = step.flag();
-            for (; step.more(); packet.blocks = (packet.blocks + 1) & 3) {
-                packet.sacked[packet.blocks].begin = step.count();
-                packet.sacked[packet.blocks].end = step.count();
-            }
+            take_blocks(step, packet);
             sender.acknowledged(packet, now, random);
         } else if (step.is("timed_out")) {
             sender.timed_out(now);
         }
-        answer({number, again * 1.0, sender.window(), sender.outstanding() * 1.0,
-                sender.deadline() == never ? -1.0 : static_cast<double>(sender.deadline()),
+        answer({number, again * 1.0, sender.window(), sender.outstanding() * 1.0, shown(sender.deadline()),
                 static_cast<double>(sender.round_trip())});
+    });
+}
+
+void answer_blocks(const Range *blocks, std::uint8_t count) {
+    answer({count * 1.0});
+    for (std::uint8_t block = 0; block < count; ++block)
+        answer({blocks[block].begin * 1.0, blocks[block].end * 1.0});
+}
+
+// A receiver of TCP: its deadline, then of each acknowledgement its number, the time and path of the segment that it
+// answers, its mark, how many blocks it has, and these.
+void tcp_receiver(Options options) {
+    const auto segments = option(options, "segments", 1'000'000u);
+    const auto rules = rules_of<TcpRules>(options);
+    require_empty(options);
+    TcpReceiver receiver(rules, segments);
+    run([&](Step &step) {
+        TcpReceiver::Acknowledgements made;
+        if (step.is("segment")) {
+            Packet packet{};
+            const auto now = step.time();
+            packet.number = step.count();
+            packet.sent = step.time();
+            packet.path = step.next<std::uint16_t>();
+            packet.marked = step.flag();
+            made = receiver.received(packet, now);
+        } else {
+            made.all[made.count++] = receiver.timed_out();
+        }
+        answer({shown(receiver.deadline())});
+        for (std::uint8_t place = 0; place < made.count; ++place) {
+            const auto &of = made.all[place];
+            answer({of.number * 1.0, static_cast<double>(of.sent), of.path * 1.0, of.echo * 1.0});
+            answer_blocks(of.sacked.data(), of.blocks);
+        }
+    });
+}
+
+// A buffer that puts segments back into order: its deadline, then the segments that it passes on.
+void resequencer(Options options) {
+    const auto rules = rules_of<TcpRules>(options);
+    require_empty(options);
+    Resequencer buffer(rules);
+    run([&](Step &step) {
+        Packet packet{};
+        const bool comes = step.is("segment");
+        const auto now = step.time();
+        packet.number = comes ? step.count() : 0;
+        const auto passed = comes ? buffer.received(packet, now) : buffer.due(now);
+        answer({shown(buffer.deadline())});
+        for (const auto &each : passed)
+            answer({each.number * 1.0});
     });
 }
 
@@ -302,30 +299,46 @@ void red(Options options) {
     });
 }
 
-// A transport by credits: its rate and when it wants to wake as a sender and as a receiver, then what it sent: the kind
-// of each packet, its number and if queues drop it first; of a credit also its size, its time and what it answers.
+// Both ends of a transport: its window or rate, when it wants to wake as a sender and as a receiver, then what it sent:
+// the kind of each packet, its number and if queues drop it first; of a credit also its size, its time and what it
+// answers, of a probe when it left, of acknowledgements and returned probes their blocks.
 void take_steps(Transport &transport, Simulation &simulation) {
     run([&](Step &step) {
         Host host(simulation, 0, step.time());
+        if (step.is("counters")) {
+            const auto all = transport.counters();
+            return answer({all.goodput * 1.0, all.retransmitted * 1.0, all.timeouts * 1.0, all.outstanding * 1.0,
+                           static_cast<double>(all.round_trip), all.offered * 1.0, all.credits * 1.0, all.unused * 1.0,
+                           simulation.timeouts * 1.0, simulation.completed * 1.0, simulation.finished * 1.0});
+        }
+        if (step.is("packets")) { // of the step before
+            for (const auto &packet : simulation.sent)
+                answer({packet.size * 1.0, packet.level * 1.0, static_cast<double>(packet.sent), packet.blocks * 1.0,
+                        packet.sacked[0].begin * 1.0, packet.path * 1.0, packet.echo * 1.0, packet.again * 1.0});
+            return;
+        }
+        simulation.sent.clear();
+        simulation.asked = {};
         if (step.is("start")) {
             transport.start(host);
         } else if (step.is("wake")) {
             transport.wake(host, step.more() ? step.count() : 0);
         } else {
             Packet packet{};
-            packet.backward = step.is("credits");
-            packet.kind = step.is("credits")     ? Kind::credit
-                          : step.is("emulation") ? Kind::emulation
-                          : step.is("request")   ? Kind::request
-                          : step.is("stop")      ? Kind::stop
-                                                 : Kind::data;
+            packet.backward = step.is("answer") || step.is("credits");
+            packet.kind = step.is("answer") || step.is("comes") ? static_cast<Kind>(step.next<unsigned>())
+                          : step.is("credits")                  ? Kind::credit
+                          : step.is("emulation")                ? Kind::emulation
+                          : step.is("request")                  ? Kind::request
+                          : step.is("stop")                     ? Kind::stop
+                          : step.is("probe")                    ? Kind::probe
+                                                                : Kind::data;
+            packet.path = 3;
+            packet.marked = step.is("marked");
             packet.number = step.count();
-            packet.sent = packet.backward ? 0 : step.time();
-            packet.ecn_capable = true;
-            for (; step.more(); packet.blocks = (packet.blocks + 1) & 3) {
-                packet.sacked[packet.blocks].begin = step.count();
-                packet.sacked[packet.blocks].end = step.count();
-            }
+            packet.sent = step.is("credits") ? 0 : step.time();
+            packet.ecn_capable = !step.is("early");
+            take_blocks(step, packet);
             transport.receive(host, packet);
         }
         const auto counters = transport.counters();
@@ -335,19 +348,22 @@ void take_steps(Transport &transport, Simulation &simulation) {
             for (std::uint8_t block = 0; packet.kind == Kind::credit && block < packet.blocks; ++block)
                 answer({packet.size * 1.0, static_cast<double>(packet.sent), packet.sacked[block].begin * 1.0,
                         packet.sacked[block].end * 1.0});
+            if (packet.kind == Kind::acknowledgement || (packet.kind == Kind::probe && packet.backward)) {
+                answer({static_cast<double>(packet.sent)});
+                answer_blocks(packet.sacked, packet.blocks);
+            }
         }
-        simulation.sent.clear();
     });
 }
 
-template <typename Rules> void credited(Options options) {
+template <typename Rules> void transport(Options options) {
     Simulation simulation(option(options, "seed", std::uint64_t{0}));
     simulation.links.push_back({option(options, "card", std::int64_t{10'000'000'000}), 0, 0, 0, 0, 0, 0});
     const FlowRules flow{0, 0, 0, 0, 0, option(options, "bytes", std::uint64_t{0})};
     const auto rules = rules_of<Rules>(options);
     require_empty(options);
-    const auto transport = rules.transport(flow);
-    take_steps(*transport, simulation);
+    const auto both = rules.transport(flow);
+    take_steps(*both, simulation);
 }
 
 // Two racks of two hosts each with a spine for each path: hosts 0 to 3, switches 4 and 5, then the spines. A flow for
@@ -498,8 +514,8 @@ void strict_priority(Options options) {
                 const auto chosen = queues->choose(pool, now);
                 if (chosen.packet != no_packet)
                     number = pool[chosen.packet].number;
-                else if (chosen.retry != never)
-                    retry = static_cast<double>(chosen.retry);
+                else
+                    retry = shown(chosen.retry);
             }
         }
         answer({number, retry, static_cast<double>(port.counters.dropped_packets)});
@@ -512,10 +528,13 @@ int main(int count, char **arguments) {
     const std::map<std::string, void (*)(Options)> parts{{"window", window},
                                                          {"feedback", feedback},
                                                          {"tcp", tcp},
+                                                         {"tcp_ends", transport<TcpRules>},
+                                                         {"tcp_receiver", tcp_receiver},
+                                                         {"resequencer", resequencer},
                                                          {"credit_rate", credit_rate},
                                                          {"red", red},
-                                                         {"flashpass", credited<FlashPassRules>},
-                                                         {"expresspass", credited<ExpressPassRules>},
+                                                         {"flashpass", transport<FlashPassRules>},
+                                                         {"expresspass", transport<ExpressPassRules>},
                                                          {"hermes", hermes},
                                                          {"strict_priority", strict_priority}};
     try {

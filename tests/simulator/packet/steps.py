@@ -26,7 +26,7 @@ SOURCES = (
                 "expresspass",
                 "flashpass",
             ),
-            *("segments", "tcp_sender", "vegas"),
+            *("resequencer", "segments", "tcp", "tcp_receiver", "tcp_sender", "vegas"),
         )
     ),
     *(f"routing/{name}.cpp" for name in ("hermes", "rack_paths", "rack_probes", "sensed_path")),

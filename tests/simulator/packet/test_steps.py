@@ -30,7 +30,7 @@ from tests.simulator.packet.step_references import (
     Reno,
     Tokens,
 )
-from tests.simulator.packet.steps import Parts, Step, build_parts
+from tests.simulator.packet.steps import Parts, Step
 
 pytestmark = [
     pytest.mark.slow,
@@ -42,13 +42,9 @@ MICROSECOND = SECOND // 1_000_000
 NEW_RENO, CUBIC, DCTCP, VEGAS, COPA, BBR = range(6)
 TAKE, MARK, DROP = 0, 1, 2
 DATA, EMULATION, CREDIT = 0, 4, 5
+NEVER = float(2**63 - 1)
 CARD = 10_000_000
 """bit/s of a card so slow that a round trip has few emulation packets."""
-
-
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
-    return build_parts(tmp_path_factory.mktemp("steps"))
 
 
 def window_steps(seed: int) -> list[Step]:
@@ -384,8 +380,7 @@ def test_a_receiver_of_flashpass_returns_each_credit_in_time_for_its_data(parts:
                 sent = now - draw.choice((5, 22, 24, 25, 60)) * MILLISECOND
                 receiver.arrive(number, sent, now)
                 answer = host.step("emulation", now, number, sent)
-            if receiver.answer_at is not None:
-                assert answer[2] == receiver.answer_at
+            assert answer[2] == (NEVER if receiver.answer_at is None else receiver.answer_at)
             packets = answer[3:]
             while packets:
                 size, left = packets[3:5]
@@ -526,7 +521,7 @@ def follow_flashpass(parts: Parts, reference: FlashPass, seed: int, until: int, 
     on_the_way: list[tuple[int, int]] = []
     rates = [1.0]
     now, share = 0, 0.0
-    common = {"card": CARD, "wait": reference.wait, "jitter": 0, "timeout": 1000 * SECOND}
+    common = {"card": CARD, "wait": reference.wait, "jitter": reference.jitter, "timeout": 1000 * SECOND, "seed": seed}
     with parts.begin("flashpass", **common, **rules) as sender:
         answer = sender.step("start", 0)
         while now < until:
@@ -537,6 +532,8 @@ def follow_flashpass(parts: Parts, reference: FlashPass, seed: int, until: int, 
                 enumerate(emulated, len(reference.emulated) - len(emulated))
             )
             assert answer[0] == pytest.approx(reference.rate, rel=1e-9)
+            _, _, _, _, *counted, _, _, _ = sender.step("counters", now)
+            assert counted == [reference.round_trip, len(reference.emulated), reference.credits, reference.unused]
             if answer[0] != rates[-1]:
                 rates.append(answer[0])
             for _ in emulated:
@@ -548,7 +545,7 @@ def follow_flashpass(parts: Parts, reference: FlashPass, seed: int, until: int, 
             assert deadline is None or answer[1] == deadline
             if on_the_way and (deadline is None or on_the_way[0][0] <= deadline):
                 now, number = heapq.heappop(on_the_way)
-                reference.credit(number)
+                reference.credit(number, now)
                 answer = sender.step("credits", now, 0, number, number + 1)
             elif deadline is not None:
                 now = deadline
@@ -562,17 +559,19 @@ def flashpass_gap(pace: float) -> float:
     return 84 * 8 * SECOND / (84 / (84 + 1538) * pace * CARD)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_flashpass_follows_algorithm_1(parts: Parts, seed: int) -> None:
-    losses = ((0.01, 0.1), (0.05, 0.25))[seed % 2]
-    reference = FlashPass(50 * MILLISECOND, flashpass_gap(0.95), *losses)
+    """At the last losses a round trip often loses just so much."""
+    losses = ((0.01, 0.1), (0.05, 0.25), (0.25, 0.5))[seed % 3]
+    jitter, draws = (0.0, None) if seed < 3 else (0.5, _core.Random(seed))
+    reference = FlashPass(50 * MILLISECOND, flashpass_gap(0.95), *losses, jitter=jitter, random=draws)
     rates = follow_flashpass(parts, reference, seed, 3 * SECOND, least_loss=losses[0], most_loss=losses[1])
-    assert len(rates) > 10
+    assert len(rates) >= 10
     assert min(rates) < 0.5
 
 
 @pytest.mark.parametrize("finishing", [0, 1, 2], ids=["selective", "aggressive", "passive"])
-@pytest.mark.parametrize("send_buffer", [0, 12])
+@pytest.mark.parametrize("send_buffer", [0, 1, 12])
 def test_emulation_ends_when_credits_in_hand_or_expected_are_enough(
     parts: Parts, finishing: int, send_buffer: int
 ) -> None:
@@ -581,7 +580,7 @@ def test_emulation_ends_when_credits_in_hand_or_expected_are_enough(
     )
     rules = {"finishing": finishing, "send_buffer": send_buffer, "pace": 1.0, "bytes": 60 * 1460}
     follow_flashpass(parts, reference, 5, 400 * MILLISECOND, **rules)
-    assert reference.data > 30
+    assert reference.data > (3 if send_buffer == 1 else 30)
 
 
 def priorities(seed: int) -> tuple[Priorities, list[Step]]:

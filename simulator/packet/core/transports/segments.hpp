@@ -42,6 +42,8 @@ class SentSegments {
     // The receiver has kept nothing beyond `missing` that was sent with a credit: all of it has to be sent again.
     void go_back(std::uint32_t missing) {
         missing_ = std::max(missing_, missing);
+        arrived_.remove_below(missing_);
+        lost_.remove_below(missing_);
         resent_.clear();
         judge(missing_, next_);
     }
