@@ -64,7 +64,7 @@ class Execution:
         return quick if self.settings.quick else default
 
     def swept(
-        self, work: Callable[[None, Case], Any], keyed: Mapping[Key, Sequence[Case]], suffix: str = ""
+        self, work: Callable[[Case], Any], keyed: Mapping[Key, Sequence[Case]], suffix: str = ""
     ) -> AbstractContextManager[dict[Key, list[Any]]]:
         """Run `work` on the cases of each key; finished ones are kept until the block has written its files.
 

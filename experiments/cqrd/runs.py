@@ -333,9 +333,8 @@ def run_of(case: SwitchRun, nanoseconds: Sequence[int]) -> FlowTimes:
     return FlowTimes(flows.size, flows.start, np.array(nanoseconds) * 1e-9)
 
 
-def completions(ready: None, case: SwitchRun) -> list[int]:
+def completions(case: SwitchRun) -> list[int]:
     """Return the nanoseconds of each flow until the arrival of its last byte."""
-    del ready
     network = case.network()
     simulation = Simulation(network, [case.drawn(network)], Setting(seed=case.seed))
     simulation.complete()

@@ -53,9 +53,8 @@ def needed(backoff: float) -> float:
     return backoff / (1 - backoff)
 
 
-def utilisation(ready: None, case: BufferRun) -> float:
+def utilisation(case: BufferRun) -> float:
     """Return the share of the bottleneck that one flow uses after the warm-up."""
-    del ready
     product = RATE * 1e6 / 8 * ROUND_TRIP
     queue = Fifo(max(DATA, round(case.products * product)))
     network = dumbbell(1, 10 * RATE, ROUND_TRIP / 8, Bottleneck(RATE, ROUND_TRIP / 4, queue))

@@ -113,9 +113,8 @@ def data_center(rate: float) -> Network:
     return network
 
 
-def outcome(ready: None, case: RackRun) -> dict[str, Any]:
+def outcome(case: RackRun) -> dict[str, Any]:
     """Return kilobytes queued at outputs of switches while flows begin, and the fate of credits, as JSON data."""
-    del ready
     plain = data_center(case.rate)
     network = replace(EXPRESSPASS_PORTS, buffer=BUFFER).on(plain)
     transport = replace(TRANSPORT, initial_rate=case.start, initial_weight=case.start)
@@ -298,9 +297,8 @@ def network_for(transport: Transport, hosts: int) -> Network:
     return replace(transport.ports, buffer=BUFFER).on(single_switch(hosts, RATE, delay, Fifo()))
 
 
-def shuffled(ready: None, case: TaskCase) -> dict[str, Any]:
+def shuffled(case: TaskCase) -> dict[str, Any]:
     """Return completion times relative to the ideal one, and the number of unfinished flows, as JSON data."""
-    del ready
     transport, _ = TRANSPORTS[case.transport]
     pairs = np.repeat(np.array(list(permutations(range(case.hosts), 2))), case.tasks**2, axis=0)
     start = _SPREAD * Draws(case.seed, _STARTS).uniform(len(pairs))

@@ -87,9 +87,8 @@ class WanRun:
         return workload.drawn(network, self.scheme.transport, self.seed)
 
 
-def outcome(ready: None, case: WanRun) -> dict[str, Any]:
+def outcome(case: WanRun) -> dict[str, Any]:
     """Return completion times in milliseconds by size, and the fate of packets and credits, as JSON data."""
-    del ready
     network = case.scheme.on(wan())
     flows = case.drawn(network)
     simulation = Simulation(network, [flows], Setting(seed=case.seed))

@@ -177,9 +177,8 @@ class SharedLink:
     seed: int
 
 
-def shared(ready: None, case: SharedLink) -> dict[str, Any]:
+def shared(case: SharedLink) -> dict[str, Any]:
     """Return the part of the link with data, Jain's fairness index, and the longest queue of data in KB."""
-    del ready
     transport, ports = KINDS[case.kind]
     bottleneck = Bottleneck(RATE, ROUND_TRIP / 4, Fifo())
     network = ports.on(dumbbell(case.flows, RATE, ROUND_TRIP / 8, bottleneck))

@@ -182,9 +182,8 @@ class DumbbellRun:
         )
 
 
-def measured(ready: None, case: DumbbellRun) -> list[float]:
+def measured(case: DumbbellRun) -> list[float]:
     """Return Gbit/s of payload that arrived, in order or not, and the share of data packets that were dropped."""
-    del ready
     start = np.random.default_rng(case.seed).uniform(0, case.choices.spread, FLOWS)
     flows = Flows.of(np.arange(FLOWS), FLOWS, case.tcp(), start=start)
     simulation = Simulation(case.network(), [flows], Setting(seed=case.seed))

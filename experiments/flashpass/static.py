@@ -76,12 +76,11 @@ def network_of(delays: Sequence[float]) -> Network:
     return network
 
 
-def measured(ready: None, case: StaticRun) -> list[float]:
+def measured(case: StaticRun) -> list[float]:
     """Return the Gbit/s of data on the receiver's link, the % of data packets lost, and the longest queue in KB.
 
     The first is measured after the start, the others from the first moment.
     """
-    del ready
     count = SENDERS[case.which]
     equal = case.which == "c"
     delays = [RECEIVER_DELAY] * count if equal else (MOST_DELAY * Draws(case.seed, _DELAYS).uniform(count)).tolist()

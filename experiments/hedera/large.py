@@ -278,9 +278,8 @@ class ArrivalCase:
     options: PacketOptions
 
 
-def run_arrivals(ready: None, case: ArrivalCase) -> dict[str, Any]:
+def run_arrivals(case: ArrivalCase) -> dict[str, Any]:
     """Return the figures of arriving flows in packets and in the flow model, as JSON data."""
-    del ready
     tree = FatTree(case.ports, AUTHORS_NIC_RATE)
     sizes = larger(find_flow_sizes(case.flow_sizes), case.flow_sizes)
     workload = arriving(tree, sizes, case.load, case.end, case.seed)

@@ -211,9 +211,8 @@ class ShuffleCase:
     options: PacketOptions
 
 
-def run_shuffle_case(ready: None, case: ShuffleCase) -> dict[str, Any]:
+def run_shuffle_case(case: ShuffleCase) -> dict[str, Any]:
     """Return the transfers and counts of packets, as JSON data."""
-    del ready
     played = _Shuffle(case)
     return {"transfers": played.play(), **played.network.counts()}
 

@@ -334,9 +334,8 @@ class MatrixCase:
     options: PacketOptions
 
 
-def run_case(ready: None, case: MatrixCase) -> dict[str, Any]:
+def run_case(case: MatrixCase) -> dict[str, Any]:
     """Return the goodput of each flow in packets and in the flow model, in Mbit/s, and counts, as JSON data."""
-    del ready
     matrix = authors_matrix(case.pattern)
     drawn = random.Random(f"{matrix.name} {case.seed}")
     ports = drawn.sample(SOURCE_PORTS, matrix.source.size)

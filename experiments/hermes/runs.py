@@ -93,13 +93,12 @@ class LeafSpineRun:
         return setting if self.fault is None else self.fault.on(setting, self.fabric)
 
 
-def outcome(ready: None, case: LeafSpineRun) -> dict[str, Any]:
+def outcome(case: LeafSpineRun) -> dict[str, Any]:
     """Return completion times in milliseconds by size and the state of flows at the end, as JSON data.
 
     The overall average counts an unfinished flow with its age at the end of the run; the others leave it out. That of
     received flows counts it too, unless its data is lost.
     """
-    del ready
     network = case.fabric.network(case.seed)
     flows = case.drawn(network)
     simulation = Simulation(network, [flows], case.setting())

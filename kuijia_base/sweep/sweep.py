@@ -214,16 +214,18 @@ Key = TypeVar("Key")
 def swept_by_key(
     name: str,
     keyed: Mapping[Key, Sequence[Case]],
-    work: Callable[[None, Case], Any],
+    work: Callable[[Case], Any],
     workers: Workers,
     output: OutputFolder,
     progress: Progress,
 ) -> Iterator[dict[Key, list[Any]]]:
     """Yield what `work` makes of each case, by key and in order, while the block writes the sweep's own files."""
     cases = [case for of_key in keyed.values() for case in of_key]
-    sweep = Sweep(
-        name, {"cases_of": [repr(case) for case in cases]}, None, prepare=no_preparation, work=work, cases=cases
-    )
+    sweep = Sweep(name, {"cases_of": [repr(case) for case in cases]}, work, no_preparation, _result_of, cases)
     with swept(sweep, workers, output, progress) as found:
         left = iter(found)
         yield {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
+
+
+def _result_of(work: Callable[[Case], Any], case: Case) -> Any:  # noqa: ANN401  # JSON
+    return work(case)

@@ -31,7 +31,7 @@ from tests.experiments.executions import execution_in
 
 
 def simulated(case: SwitchRun) -> FlowTimes:
-    return run_of(case, completions(None, case))
+    return run_of(case, completions(case))
 
 
 def test_a_flow_that_is_there_locks_short_ones_out_of_an_output_queue_and_of_nothing_else() -> None:

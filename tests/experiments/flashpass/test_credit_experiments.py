@@ -78,14 +78,14 @@ def test_all_transports_meet_the_same_flows() -> None:
 
 def test_flashpass_loses_nothing_in_the_case_that_cubic_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "RATE", 1500.0)
-    flash, cubic = (measured(None, StaticRun(name, "c", 1.5, 1)) for name in ("flashpass", "cubic"))
+    flash, cubic = (measured(StaticRun(name, "c", 1.5, 1)) for name in ("flashpass", "cubic"))
     assert flash[1] == 0.0
     assert cubic[1] > 0.0
 
 
 def test_paced_segments_keep_slow_starts_from_ending_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "RATE", 1500.0)
-    plain, paced = (measured(None, StaticRun(name, "c", 1.5, 1)) for name in ("cubic", PACED))
+    plain, paced = (measured(StaticRun(name, "c", 1.5, 1)) for name in ("cubic", PACED))
     assert paced[0] > plain[0]
     assert paced[1] > 0.0
 
@@ -118,7 +118,7 @@ def test_ratios_of_the_dynamic_experiment_are_those_of_means_over_seeds(
 ) -> None:
     places = {repr(TransportScheme.of(name)): place for place, name in enumerate(LABELS)}
 
-    def outcome(_: None, case: WanRun) -> dict[str, Any]:
+    def outcome(case: WanRun) -> dict[str, Any]:
         overall = 1000.0 - 100 * places[repr(case.scheme)] + case.seed
         return of_case(100.0, 10 * overall, 2000.0, overall)
 
@@ -142,7 +142,7 @@ def test_each_target_loss_is_held_against_the_next_faster_one_as_published(
 ) -> None:
     times = dict(zip(dynamic.TARGETS, (1.0, 0.96, third, 0.95), strict=True))
 
-    def outcome(_: None, case: WanRun) -> dict[str, Any]:
+    def outcome(case: WanRun) -> dict[str, Any]:
         transport = case.scheme.transport
         assert isinstance(transport, FlashPass)
         return of_case(1.0, 1.0, 1.0, times[transport.least_loss, transport.most_loss])
@@ -155,7 +155,7 @@ def test_each_target_loss_is_held_against_the_next_faster_one_as_published(
 
 
 def test_selective_dropping_is_held_against_runs_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def outcome(_: None, case: WanRun) -> dict[str, Any]:
+    def outcome(case: WanRun) -> dict[str, Any]:
         transport = case.scheme.transport
         assert isinstance(transport, FlashPass)
         is_on = transport.finishing is Finishing.SELECTIVE

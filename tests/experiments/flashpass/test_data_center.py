@@ -55,14 +55,14 @@ def test_every_host_of_the_data_centre_reaches_the_others_over_both_aggregation_
 
 
 def test_expresspass_loses_no_data_and_keeps_queues_short() -> None:
-    found = outcome(None, RackRun("web search", 0.6, 10_000.0, 1 / 16, 60, 1))
+    found = outcome(RackRun("web search", 0.6, 10_000.0, 1 / 16, 60, 1))
     assert found["dropped"] == found["unfinished"] == 0
     assert 0 < found["mean"] < found["peak"] < 60
 
 
 def test_a_lower_first_rate_wastes_fewer_credits_of_short_flows() -> None:
     case = RackRun("web server", 0.6, 10_000.0, 1 / 2, 150, 1)
-    fast, slow = outcome(None, case), outcome(None, replace(case, start=1 / 16))
+    fast, slow = outcome(case), outcome(replace(case, start=1 / 16))
     assert 0 < slow["unused"] / slow["credits"] < fast["unused"] / fast["credits"] < 0.6
 
 
@@ -83,7 +83,7 @@ def test_data_centre_experiments_have_published_numbers_beside_ours(
 
 
 def test_all_flows_of_a_shuffle_end_soon_after_what_a_link_needs_for_its_data() -> None:
-    found = [data_center.shuffled(None, data_center.TaskCase(name, 1, 1, hosts=8)) for name in data_center.TRANSPORTS]
+    found = [data_center.shuffled(data_center.TaskCase(name, 1, 1, hosts=8)) for name in data_center.TRANSPORTS]
     for run in found:
         assert run["unfinished"] == 0
         assert run["median"] <= run["99th"] <= run["longest"]
@@ -110,6 +110,6 @@ def test_the_shuffle_has_published_numbers_beside_ours(tmp_path: Path, monkeypat
 def test_a_tenth_of_the_buffer_by_formula_costs_throughput() -> None:
     assert needed(0.5) == 1.0
     assert needed(0.2) == pytest.approx(PUBLISHED["cubic buffer"])
-    whole, tenth = (utilisation(None, buffers.BufferRun("NewReno", part * needed(0.5), 20.0, 1)) for part in (1.0, 0.1))
+    whole, tenth = (utilisation(buffers.BufferRun("NewReno", part * needed(0.5), 20.0, 1)) for part in (1.0, 0.1))
     assert whole > 0.99
     assert 0.7 < tenth < 0.97

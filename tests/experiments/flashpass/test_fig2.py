@@ -46,7 +46,7 @@ def test_every_published_value_has_its_buffer() -> None:
 
 def test_a_larger_buffer_gives_reno_more_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fig2, "RATE", 500.0)
-    small, large = (measured(None, DumbbellRun("newreno", buffer, 1.0, 1)) for buffer in (0.02, 2.0))
+    small, large = (measured(DumbbellRun("newreno", buffer, 1.0, 1)) for buffer in (0.02, 2.0))
     assert 0 < small[0] < large[0] <= 0.5 * 1448 / 1538 + 0.001
     assert 0 < small[1] < 1
 

@@ -111,7 +111,7 @@ def test_host_numbers_mean_the_same_hosts_in_every_network(scheme: str) -> None:
 
 
 def test_schedulers_carry_nearly_all_where_one_tree_carries_a_quarter() -> None:
-    found = {scheme: run_case(None, case_of(scheme)) for scheme in (NON_BLOCKING, ONE_TREE, ECMP, FIRST_FIT, ANNEALING)}
+    found = {scheme: run_case(case_of(scheme)) for scheme in (NON_BLOCKING, ONE_TREE, ECMP, FIRST_FIT, ANNEALING)}
     goodput = {scheme: sum(run["goodput"]) for scheme, run in found.items()}
     control = goodput[NON_BLOCKING]
     assert control == pytest.approx(16 * SLOW * 1460 / 1500, rel=0.02)
@@ -127,8 +127,8 @@ def test_schedulers_carry_nearly_all_where_one_tree_carries_a_quarter() -> None:
 
 def test_a_case_has_the_same_result_again_and_another_one_with_another_seed() -> None:
     case = replace(case_of(ECMP, "rand0"), span=Span(1, 0.2, 0.4))
-    assert run_case(None, case) == run_case(None, case)
-    assert run_case(None, case) != run_case(None, replace(case, seed=2))
+    assert run_case(case) == run_case(case)
+    assert run_case(case) != run_case(replace(case, seed=2))
 
 
 def test_what_the_scheduler_decides_takes_effect_three_messages_after_its_poll() -> None:
@@ -162,7 +162,7 @@ def test_what_the_scheduler_decides_takes_effect_three_messages_after_its_poll()
 
 def test_a_host_begins_its_next_transfer_when_one_has_ended_and_sends_to_all_others() -> None:
     case = ShuffleCase(NON_BLOCKING, 1, 100_000, 2, "random", SLOW, 0.5, OPTIONS)
-    run = run_shuffle_case(None, case)
+    run = run_shuffle_case(case)
     transfers = transfers_from(run)
     assert len(transfers) == 240
     assert len({(each.source, each.target) for each in transfers}) == 240
@@ -177,9 +177,9 @@ def test_a_host_begins_its_next_transfer_when_one_has_ended_and_sends_to_all_oth
 
 def test_hosts_that_all_begin_with_the_same_receiver_wait_for_each_other() -> None:
     case = ShuffleCase(NON_BLOCKING, 1, 100_000, 1, "same", SLOW, 0.5, OPTIONS)
-    waiting = figures(transfers_from(run_shuffle_case(None, case)), case.size)["host_goodput_mbps"]
+    waiting = figures(transfers_from(run_shuffle_case(case)), case.size)["host_goodput_mbps"]
     in_turn = replace(case, order="rotated")
-    free = figures(transfers_from(run_shuffle_case(None, in_turn)), case.size)["host_goodput_mbps"]
+    free = figures(transfers_from(run_shuffle_case(in_turn)), case.size)["host_goodput_mbps"]
     assert waiting < 0.5 * free
 
 
@@ -260,16 +260,16 @@ def arrivals(scheme: str, seed: int = 1) -> ArrivalCase:
 
 @pytest.mark.parametrize("scheme", [ECMP, FIRST_FIT, NON_BLOCKING])
 def test_flows_come_and_go_with_the_same_goodput_as_in_the_flow_model(scheme: str) -> None:
-    found = run_arrivals(None, arrivals(scheme))
+    found = run_arrivals(arrivals(scheme))
     assert found["flows"] > 3
     # Hosts send .96 of their cable in packets, .78 or more in the flow model.
     assert 0.9 < found["packet"]["goodput"] / found["flow"]["goodput"] < 1.35
     assert abs(found["packet"]["finished"] - found["flow"]["finished"]) <= 1
-    assert found == run_arrivals(None, arrivals(scheme))
+    assert found == run_arrivals(arrivals(scheme))
 
 
 def test_rounds_on_arrays_place_the_elephants_that_run_and_nothing_else() -> None:
-    hashed, placed = (run_arrivals(None, arrivals(scheme, seed=3)) for scheme in (ECMP, FIRST_FIT))
+    hashed, placed = (run_arrivals(arrivals(scheme, seed=3)) for scheme in (ECMP, FIRST_FIT))
     assert hashed["packet"]["elephants per round"] == 0
     assert 0 < placed["packet"]["elephants per round"] <= placed["flows"]
 
@@ -285,7 +285,7 @@ def test_arriving_flows_in_packets_are_told_beside_the_flow_model(tmp_path: Path
 
 def test_a_time_in_which_no_flow_begins_is_refused() -> None:
     with pytest.raises(InputError, match="no flow begins"):
-        run_arrivals(None, replace(arrivals(ECMP), load=1e-6))
+        run_arrivals(replace(arrivals(ECMP), load=1e-6))
 
 
 def test_a_ramp_of_the_flow_model_is_refused_in_packets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def run(name: str, folder: Path, **given: object) -> Mapping[str, Any]:
 
 
 def test_all_flows_end_and_large_ones_take_longer() -> None:
-    found = outcome(None, LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1))
+    found = outcome(LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1))
     assert found["unfinished"] == 0
     assert found["small average"] < found["overall average"] < found["large average"]
 
@@ -133,7 +133,7 @@ def test_table_2_is_shown_with_its_columns_exchanged_too(tmp_path: Path, monkeyp
 
 def test_a_flow_that_never_ends_counts_with_its_age() -> None:
     hole = Hole(1.0)
-    found = outcome(None, LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, hole))
+    found = outcome(LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, hole))
     assert found["unfinished"] > 10
     assert found["overall average"] > 1e3 * PATIENCE * found["unfinished"] / 100
 
@@ -142,7 +142,7 @@ def test_unfinished_flows_whose_data_vanishes_are_those_from_hosts_at_the_hole()
     case = LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, Hole(1.0, wide=True))
     flows = case.drawn(SMALL.network(1))
     assert case.loses_data(flows).tolist() == (flows.source < SMALL.leaf_hosts).tolist()
-    found = outcome(None, case)
+    found = outcome(case)
     assert 0 < found["unfinished data"] < found["unfinished"]
     left_out = found["unfinished data"] / 100
     age = (found["overall average"] - (1 - left_out) * found["received average"]) / left_out
@@ -154,7 +154,7 @@ def test_unfinished_flows_whose_data_vanishes_are_those_from_hosts_at_the_hole()
 def test_silent_drops_make_flows_slower_and_all_end() -> None:
     ecmp = BalancingScheme.of("ecmp", SMALL)
     plain, dropping = (
-        outcome(None, LeafSpineRun(SMALL, ecmp, "web-search", 0.5, 80, 1, fault)) for fault in (None, Drops(0.02))
+        outcome(LeafSpineRun(SMALL, ecmp, "web-search", 0.5, 80, 1, fault)) for fault in (None, Drops(0.02))
     )
     assert dropping["overall average"] > plain["overall average"]
     assert dropping["unfinished"] == 0
@@ -166,7 +166,7 @@ def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path
     execution = execution_in(tmp_path, settings=TWO_SEEDS, workers=2)
     with swept_grids([grid], execution) as (found,):
         assert set(found.runs) == {(name, load) for name in schemes for load in grid.loads}
-    single = outcome(None, LeafSpineRun(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
+    single = outcome(LeafSpineRun(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
     assert found.runs["letflow", 0.6][1] == single
     assert found.ratio("letflow", "letflow", 0.3) == 1.0
 
@@ -174,9 +174,9 @@ def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path
 def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[LeafSpineRun] = []
 
-    def counted(ready: None, case: LeafSpineRun) -> dict[str, Any]:
+    def counted(case: LeafSpineRun) -> dict[str, Any]:
         ran.append(case)
-        return outcome(ready, case)
+        return outcome(case)
 
     monkeypatch.setattr(runs, "outcome", counted)
     ecmp, letflow = BalancingScheme.of("ecmp", SMALL), BalancingScheme.of("letflow", SMALL)
@@ -326,7 +326,7 @@ def test_bars_of_the_black_hole_are_for_all_hosts_of_a_rack_and_for_received_flo
 def test_no_flow_of_hermes_is_left_in_a_black_hole_that_keeps_flows_of_ecmp() -> None:
     hole = Hole(1.0)
     found = {
-        name: outcome(None, LeafSpineRun(SMALL, BalancingScheme.of(name, SMALL), "web-search", 0.3, 60, 1, hole))
+        name: outcome(LeafSpineRun(SMALL, BalancingScheme.of(name, SMALL), "web-search", 0.3, 60, 1, hole))
         for name in ("ecmp", "hermes")
     }
     assert found["ecmp"]["unfinished"] > 10
@@ -338,7 +338,7 @@ def test_hermes_avoids_a_spine_that_drops_packets() -> None:
         LeafSpineRun(SMALL, BalancingScheme.of(name, SMALL), "web-search", 0.5, 100, 1, Drops(0.05))
         for name in ("ecmp", "hermes")
     ]
-    ecmp, hermes = (outcome(None, case) for case in cases)
+    ecmp, hermes = (outcome(case) for case in cases)
     assert hermes["dropped"] < 0.5 * ecmp["dropped"]
     assert hermes["overall average"] < ecmp["overall average"]
 

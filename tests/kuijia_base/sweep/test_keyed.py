@@ -17,8 +17,7 @@ from kuijia_base.sweep.workers import Workers
 KEYED = {"even": [2, 4], "none": [], "odd": [3]}
 
 
-def square(ready: None, case: int) -> dict[str, Any]:
-    del ready
+def square(case: int) -> dict[str, Any]:
     return {"square": case * case}
 
 
