@@ -27,6 +27,9 @@ _METER = "OFPET_METER_MOD_FAILED/"
 _PASSING = _METER + "OFPMMFC_METER_EXISTS", _METER + "OFPMMFC_UNKNOWN_METER"
 """Errors of a meter that is ours already, or that somebody has deleted: with its entries it will be put again."""
 
+_UNMEASURED = ("_BAD_EXPERIMENTER", "_BAD_EXP_TYPE", "OFPBAC_BAD_TYPE", "OFPBMC_BAD_FIELD", "OFPBAC_BAD_SET_TYPE")
+"""The same for a switch that cannot find out the length of packets."""
+
 _METERLESS = ("OFPBIC_UNSUP_INST", "OFPFMFC_UNKNOWN", "OFPFMFC_BAD_COMMAND", "OFPBRC_BAD_TYPE")
 """Ends of the names of errors by which a switch without meters refuses one, or an entry that uses it."""
 
@@ -126,6 +129,8 @@ class Gateway:
         self._clock = clock
         self._later = later
         self._without_meters: set[str] = set()
+        self._unmeasured: set[str] = set()
+        self._trying: defaultdict[str, set[object]] = defaultdict(set)
         self._portless_at: dict[str, float] = {}
         self._seen: defaultdict[str, _Seen] = defaultdict(_Seen)
 
@@ -140,9 +145,14 @@ class Gateway:
 
     def _wanted(self, switch: str) -> Iterator[Standing]:
         """Yield the entries for hosts that a switch is to have, with their meters."""
-        has_meters = switch not in self._without_meters
-        yield from (each if has_meters else replace(each, meter=None) for each in self._neighbours.standing(switch))
+        yield from self._standing(switch)
         yield from map(Standing, self._neighbours.entries(switch))
+
+    def _standing(self, switch: str) -> Iterator[Standing]:
+        """Yield those that stay."""
+        for each in self._neighbours.standing(switch):
+            if not (each.measures and switch in self._unmeasured):
+                yield replace(each, meter=None) if switch in self._without_meters else each
 
     def is_watching(self, switch: str) -> bool:
         """Return True if a switch should have entries for hosts, and refuses none."""
@@ -201,6 +211,8 @@ class Gateway:
         """Put all that a switch lacks perhaps on it: it has just been read."""
         self._findings.gone(FindingKey(FindingKind.HOSTS_UNANSWERED, switch), self._clock())
         self._without_meters.discard(switch)
+        self._unmeasured.discard(switch)
+        self._trying[switch].clear()
         self.put_again(switch)
 
     def put_again(self, switch: str) -> None:
@@ -230,11 +242,13 @@ class Gateway:
         seen.all_put_at, seen.complete = self._clock(), None
 
     def _put_standing(self, connection: SwitchConnection) -> None:
-        has_meters = connection.switch not in self._without_meters
-        connection.send_for_hosts(
-            connection.messages.put_neighbour(each.entry, 0, each.meter if has_meters else None)
-            for each in self._neighbours.standing(connection.switch)
-        )
+        put, standing = connection.messages.put_neighbour, list(self._standing(connection.switch))
+        connection.send_for_hosts(put(each.entry, 0, each.meter) for each in standing if not each.measures)
+        measuring = [put(each.entry, 0, each.meter) for each in standing if each.measures]
+        if measuring:
+            trying, this = self._trying[connection.switch], object()
+            trying.add(this)
+            connection.send_for_hosts(measuring, lambda: trying.discard(this))
 
     def refused(self, switch: str, reason: str) -> None:
         """Take in that a switch refuses a message for its hosts."""
@@ -252,6 +266,9 @@ class Gateway:
                 self._put_standing(connection)
                 seen = self._seen[switch]
                 seen.all_put_at = max(seen.all_put_at, self._clock())
+            return
+        if reason.endswith(_UNMEASURED) and self._trying[switch]:
+            self._unmeasured.add(switch)
             return
         key = FindingKey(FindingKind.HOSTS_UNANSWERED, switch)
         self._findings.found(SwitchFinding(key, f"it refuses an entry for hosts: {reason}"), self._clock())

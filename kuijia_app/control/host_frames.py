@@ -32,6 +32,7 @@ _IPV4: Final = struct.Struct("!BBHHHBBH4s4s")
 _ICMP: Final = struct.Struct("!BBHHH")
 _OFFSET: Final = 0x1FFF
 _MORE: Final = 0x2000
+_WHOLE: Final = 0x4000
 _FIRST_TTL: Final = 64
 _TOS_OF_ERRORS: Final = 0xC0
 """Internetwork control (RFC 1812, section 4.3.2.5)."""
@@ -55,6 +56,7 @@ class IcmpError(IntEnum):
 
     NET_UNREACHABLE = 0x0300
     HOST_UNREACHABLE = 0x0301
+    TOO_LONG = 0x0304
     PROHIBITED = 0x030D
     TIME_EXCEEDED = 0x0B00
 
@@ -131,6 +133,11 @@ class Ipv4Frame:
         is_group = bool(self.destination_mac[0] & 1) or self.destination.is_multicast or self.destination.is_reserved
         is_error = self.protocol == ICMP and not (self.payload and self.payload[0] in _ASKING | {_ECHO_REPLY[0]})
         return is_first and not is_group and not is_error and is_unicast(self.source)
+
+    @property
+    def may_be_fragmented(self) -> bool:
+        """True unless the sender forbids it (RFC 791, section 3.1)."""
+        return not self._fragment & _WHOLE
 
     @property
     def _fragment(self) -> int:
@@ -225,12 +232,12 @@ def echo_reply(request: Ipv4Frame) -> bytes | None:
     return _packet(request.destination, request.source, request.packet[1], answer)
 
 
-def icmp_error(about: Ipv4Frame, kind: IcmpError, sender: IPv4Address) -> bytes:
-    """Return the packet that reports an error to the source of a packet."""
+def icmp_error(about: Ipv4Frame, kind: IcmpError, sender: IPv4Address, mtu: int = 0) -> bytes:
+    """Return the packet that reports an error to the source of a packet, with the MTU if that was too long."""
     quoted = about.packet[: _LONGEST_ERROR - _IPV4.size - _ICMP.size]
-    unsigned = _ICMP.pack(kind >> 8, kind & 0xFF, 0, 0, 0) + quoted
+    unsigned = _ICMP.pack(kind >> 8, kind & 0xFF, 0, 0, mtu) + quoted
     checksum = internet_checksum(unsigned)
-    payload = _ICMP.pack(kind >> 8, kind & 0xFF, checksum, 0, 0) + quoted
+    payload = _ICMP.pack(kind >> 8, kind & 0xFF, checksum, 0, mtu) + quoted
     return _packet(sender, about.source, _TOS_OF_ERRORS, payload)
 
 

@@ -41,8 +41,9 @@ _FIRST_INFORMATIONAL: Final = 128
 _LONGEST_ERROR: Final = 1280
 """Bytes of the longest error, with its IP header: what every link carries (RFC 4443, section 2.4)."""
 
-_HEADERS: Final = frozenset({0, 43, 60})
 _FRAGMENT: Final = 44
+_OFFSET: Final = 0xFFF8
+_HEADERS: Final = frozenset({0, 43, _FRAGMENT, 60})
 _MOST_HEADERS: Final = 8
 """Extension headers that are looked at: hop-by-hop options, routing, destination options, fragment (RFC 8200, 4)."""
 
@@ -50,6 +51,7 @@ _KINDS: Final = {
     IcmpError.NET_UNREACHABLE: (1, 0),
     IcmpError.PROHIBITED: (1, 1),
     IcmpError.HOST_UNREACHABLE: (1, 3),
+    IcmpError.TOO_LONG: (2, 0),
     IcmpError.TIME_EXCEEDED: (3, 0),
 }
 """Type and code of each error (RFC 4443, section 3)."""
@@ -90,7 +92,7 @@ class Ipv6Frame:
         destination_mac, source_mac: Ethernet addresses.
         source, destination: addresses.
         ttl: hop limit.
-        protocol: of the payload, None in a fragment, or after too many extension headers.
+        protocol: of the payload, None in a later fragment, or after too many extension headers.
         payload: after the header and its extensions.
         packet: the packet, without padding.
     """
@@ -106,7 +108,7 @@ class Ipv6Frame:
 
     @property
     def may_be_answered(self) -> bool:
-        """True if an error about it may be sent (RFC 4443, section 2.4); of fragments it is not known."""
+        """True if an error about it may be sent (RFC 4443, section 2.4); of later fragments it is not known."""
         is_group = bool(self.destination_mac[0] & 1) or self.destination.is_multicast
         is_error = self.protocol == ICMPV6 and (not self.payload or self.payload[0] < _FIRST_INFORMATIONAL)
         return self.protocol is not None and not is_group and not is_error and is_unicast_ipv6(self.source)
@@ -150,10 +152,13 @@ def _upper(packet: bytes, protocol: int) -> tuple[int | None, int]:
     start = _IPV6.size
     for _ in range(_MOST_HEADERS):
         if protocol not in _HEADERS:
-            return (None if protocol == _FRAGMENT else protocol), start
+            return protocol, start
         if len(packet) < start + 8:
             break
-        protocol, length = packet[start], 8 + 8 * packet[start + 1]
+        is_fragment = protocol == _FRAGMENT
+        if is_fragment and int.from_bytes(packet[start + 2 : start + 4], "big") & _OFFSET:
+            break
+        protocol, length = packet[start], 8 if is_fragment else 8 + 8 * packet[start + 1]
         start += length
     return None, len(packet)
 
@@ -214,7 +219,7 @@ def _discovery(kind: int, flags: int, target: IPv6Address, to: IPv6Address, opti
 
 
 def echo_reply_ipv6(request: Ipv6Frame) -> bytes | None:
-    """Return the packet that answers an echo request, None for any other packet and for fragments."""
+    """Return the packet that answers an echo request, None for any other packet and for a part of one."""
     is_request = request.protocol == ICMPV6 and len(request.payload) >= _ICMP.size
     if not is_request or request.payload[0] != _ECHO_REQUEST or request.payload[1] or _checksum(request):
         return None
@@ -223,10 +228,10 @@ def echo_reply_ipv6(request: Ipv6Frame) -> bytes | None:
     return icmpv6_packet(request.destination, request.source, traffic_class, unsigned)
 
 
-def icmpv6_error(about: Ipv6Frame, kind: IcmpError, sender: IPv6Address) -> bytes:
-    """Return the packet that reports an error to the source of a packet."""
+def icmpv6_error(about: Ipv6Frame, kind: IcmpError, sender: IPv6Address, mtu: int = 0) -> bytes:
+    """Return the packet that reports an error to the source of a packet, with the MTU if that was too long."""
     quoted = about.packet[: _LONGEST_ERROR - _IPV6.size - _ICMP.size]
-    return icmpv6_packet(sender, about.source, 0, _ICMP.pack(*_KINDS[kind], 0, 0) + quoted)
+    return icmpv6_packet(sender, about.source, 0, _ICMP.pack(*_KINDS[kind], 0, mtu) + quoted)
 
 
 def icmpv6_packet(

@@ -183,14 +183,18 @@ class _Switch:
 class LearnedHosts:
     """The hosts of all sites. Times are seconds of any clock that nobody sets."""
 
-    def __init__(self, segments: Iterable[Segment], prefixes: Iterable[Prefix], now: float) -> None:
+    def __init__(
+        self, segments: Iterable[Segment], prefixes: Iterable[Prefix], now: float, mtu: int | None = None
+    ) -> None:
         """Begin with no host known.
 
         Args:
             segments: the sites whose hosts are learned.
             prefixes: addresses of all sites, also of those whose hosts are not learned.
             now: the time.
+            mtu: bytes of the longest packet that is carried to other sites; None if none is too long.
         """
+        self._mtu = mtu
         sites: defaultdict[str, list[_Site]] = defaultdict(list)
         for segment in segments:
             sites[segment.switch].append(_Site(segment, now))
@@ -213,7 +217,7 @@ class LearnedHosts:
     def standing(self, switch: str) -> Iterator[Standing]:
         """Yield the entries of a switch that stay, whoever is known; none if no hosts there are learned."""
         for site in self._sites(switch):
-            yield from standing_entries(site.segment)
+            yield from standing_entries(site.segment, self._mtu)
 
     def meters(self, switch: str) -> tuple[int, ...]:
         """Return the numbers of the meters of these entries."""
@@ -389,8 +393,7 @@ class LearnedHosts:
             return
         hop = segment.next_hop(packet.destination)
         if hop is None:
-            is_known = self._all.has(packet.destination)
-            self._refuse(site, packet, IcmpError.PROHIBITED if is_known else IcmpError.NET_UNREACHABLE, now, step)
+            self._refuse(site, packet, self._why_not_carried(packet), now, step)
             return
         host = site.hosts.get(hop.packed)
         if host is None:
@@ -403,13 +406,22 @@ class LearnedHosts:
             step.lost += lost
         step.frames.append(site.frame(host.port, packet.forwarded(_GATEWAY, host.mac)))
 
+    def _why_not_carried(self, packet: IpFrame) -> IcmpError:
+        if not self._all.has(packet.destination):
+            return IcmpError.NET_UNREACHABLE
+        is_too_long = self._mtu is not None and len(packet.packet) > self._mtu
+        return IcmpError.TOO_LONG if is_too_long else IcmpError.PROHIBITED
+
     def _refuse(self, site: _Site, packet: IpFrame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
         """Report an error to the source of a packet, within limits, from the gateway that it knows."""
+        if kind is IcmpError.TOO_LONG and isinstance(packet, Ipv4Frame) and packet.may_be_fragmented:
+            return  # its sender expects fragments, which nothing here makes
         if not packet.may_be_answered or not site.errors.take(now):
             return
         home = self._owners.of(packet.source) or site
         gateway = home.segment.gateway_for(packet.source)
-        error = None if gateway is None else _error(packet, kind, gateway)
+        mtu = self._mtu if kind is IcmpError.TOO_LONG else None
+        error = None if gateway is None else _error(packet, kind, gateway, mtu or 0)
         if error is not None:
             self._send(packet.source, error, now, step)
 
@@ -514,12 +526,12 @@ def _echo_reply(packet: IpFrame) -> bytes | None:
     return echo_reply(packet) if is_unicast(packet.source) else None
 
 
-def _error(packet: IpFrame, kind: IcmpError, gateway: Address) -> bytes | None:
+def _error(packet: IpFrame, kind: IcmpError, gateway: Address, mtu: int) -> bytes | None:
     """Return the packet that reports an error; None if the gateway's address is of another family."""
     if isinstance(packet, Ipv4Frame) and isinstance(gateway, IPv4Address):
-        return icmp_error(packet, kind, gateway)
+        return icmp_error(packet, kind, gateway, mtu)
     if isinstance(packet, Ipv6Frame) and isinstance(gateway, IPv6Address):
-        return icmpv6_error(packet, kind, gateway)
+        return icmpv6_error(packet, kind, gateway, mtu)
     return None
 
 

@@ -25,14 +25,17 @@ from kuijia_app.tables.identifiers import (
 from kuijia_app.tables.rules import (
     ANY_VLAN,
     ETH_TYPE_MPLS,
+    MEASURED,
     VLAN_PRESENT,
     Action,
     Bucket,
     FlowEntry,
     Group,
     GroupType,
+    LookUpAgain,
     LowerTtl,
     Match,
+    Measure,
     Output,
     PopLabel,
     PopVlan,
@@ -49,6 +52,9 @@ from kuijia_app.tables.rules import (
 )
 
 _ALL_BITS = 0xFFFFFFFFFFFFFFFF
+_NICIRA = 0x2320
+"""The experimenter of Open vSwitch's extensions (openflow/nicira-ext.h)."""
+
 _COOKIE_BYTES = COOKIE.to_bytes(8, "big")
 _HOST_COOKIE_BYTES = NEIGHBOUR_COOKIE.to_bytes(8, "big")
 
@@ -434,6 +440,7 @@ class Messages:
             "tcp_dst": match.tcp_dst,
             "udp_src": match.udp_src,
             "udp_dst": match.udp_dst,
+            "metadata": match.metadata,
         }
         for name in ("ipv4_dst", "ipv6_dst", "ipv4_src", "ipv6_src"):
             prefix = getattr(match, name)
@@ -451,12 +458,11 @@ class Messages:
                 return [parser.OFPActionSetField(**{name: value}) for name, value in _fields(action).items()]
             case PushLabel() | PopLabel() | PushVlan() | PopVlan():
                 return self._of_tag(action)
-            case SetQueue(queue_id):
-                return [parser.OFPActionSetQueue(queue_id)]
-            case ToGroup(group_id):
-                return [parser.OFPActionGroup(group_id)]
-            case Output() | ToController() | LowerTtl():
+            case SetQueue() | ToGroup() | Output() | ToController() | LowerTtl():
                 return [self._plain(action)]
+            case Measure() | LookUpAgain():
+                mark = [parser.OFPActionSetField(metadata=MEASURED)] if isinstance(action, Measure) else []
+                return [*mark, parser.OFPActionExperimenterUnknown(_NICIRA, reading.extension(action))]
 
     def _of_tag(self, action: TagAction) -> list[Any]:
         parser = self._parser
@@ -478,9 +484,13 @@ class Messages:
             case PopVlan():
                 return [parser.OFPActionPopVlan()]
 
-    def _plain(self, action: Output | ToController | LowerTtl) -> Any:
+    def _plain(self, action: SetQueue | ToGroup | Output | ToController | LowerTtl) -> Any:
         parser, ofproto = self._parser, self._ofproto
         match action:
+            case SetQueue(queue_id):
+                return parser.OFPActionSetQueue(queue_id)
+            case ToGroup(group_id):
+                return parser.OFPActionGroup(group_id)
             case Output(port):
                 return parser.OFPActionOutput(port)
             case ToController():

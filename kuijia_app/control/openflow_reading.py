@@ -6,6 +6,7 @@ or None.
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Iterable
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -22,15 +23,19 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_MPLS,
     ETH_TYPE_SERVICE_VLAN,
     ETH_TYPE_VLAN,
+    MEASURED,
     NO_VLAN,
     VLAN_PRESENT,
     Action,
     Bucket,
+    Extension,
     FlowEntry,
     Group,
     GroupType,
+    LookUpAgain,
     LowerTtl,
     Match,
+    Measure,
     Output,
     PopLabel,
     PopVlan,
@@ -48,7 +53,7 @@ from kuijia_app.tables.rules import (
 _PLAIN_FIELDS = frozenset(
     {
         *("in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "mpls_bos", "vlan_vid", "vlan_pcp"),
-        *("ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst"),
+        *("ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst", "metadata"),
     }
 )
 _POPPED = frozenset({ETH_TYPE_IPV4, ETH_TYPE_IPV6, ETH_TYPE_MPLS})
@@ -69,6 +74,18 @@ _CODE_PREFIXES = {
     "OFPET_METER_MOD_FAILED": "OFPMMFC_",
     "OFPET_TABLE_FEATURES_FAILED": "OFPTFFC_",
 }
+
+_CHECK_LARGER = struct.Struct("!HHHI6x")
+_CHECK_LARGER_TYPE, _METADATA_BIT = 49, (0, 0x80000408)
+_RESUBMIT = struct.pack("!HHB3x", 14, 0xFFF8, 0)
+"""Open vSwitch's extensions after the experimenter (`ofp-actions.c`); gates erase the experimenter of what is read."""
+
+
+def extension(action: Extension) -> bytes:
+    """Return what follows the experimenter in resubmit(,0) or check_pkt_larger(...)->OXM_OF_METADATA[0]."""
+    if isinstance(action, LookUpAgain):
+        return _RESUBMIT
+    return _CHECK_LARGER.pack(_CHECK_LARGER_TYPE, action.most, *_METADATA_BIT)
 
 
 class _UnknownError(ValueError):
@@ -236,9 +253,9 @@ def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
     waiting = deque(actions)
     while waiting:
         action = waiting.popleft()
-        of_tag = _tag_action(ofproto, action, waiting)
-        if of_tag is not None:
-            read.append(of_tag)
+        of_several = _of_several(ofproto, action, waiting)
+        if of_several is not None:
+            read.append(of_several)
         elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_dscp":
             read.append(SetDscp(_whole(action.value)))
         elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_ecn":
@@ -258,8 +275,27 @@ def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
     return tuple(read)
 
 
-def _tag_action(ofproto: Any, action: Any, waiting: deque[Any]) -> TagAction | None:
-    """Return what pushes or pops a tag, with the actions that follow a push and fill in the tag; None for all else."""
+def _measure(marking: Any, waiting: deque[Any]) -> Measure:
+    """Return what is measured by the action after the one that marks the packet."""
+    check = _after_experimenter(waiting.popleft()) if waiting else b""
+    if marking.value != MEASURED or len(check) != _CHECK_LARGER.size:
+        raise _UnknownError
+    kind, most, *result = _CHECK_LARGER.unpack(check)
+    if kind != _CHECK_LARGER_TYPE or tuple(result) != _METADATA_BIT:
+        raise _UnknownError
+    return Measure(most)
+
+
+def _after_experimenter(action: Any) -> bytes:
+    return bytes(getattr(action, "data", b""))
+
+
+def _of_several(ofproto: Any, action: Any, waiting: deque[Any]) -> TagAction | Extension | None:
+    """Return what is for tags, or an extension, with the actions that follow and belong to it; None for all else."""
+    if _after_experimenter(action) == _RESUBMIT:
+        return LookUpAgain()
+    if action.type == ofproto.OFPAT_SET_FIELD and action.key == "metadata":
+        return _measure(action, waiting)
     if action.type == ofproto.OFPAT_PUSH_MPLS and action.ethertype == ETH_TYPE_MPLS:
         return PushLabel(_set_value(ofproto, waiting, "mpls_label"), _set_value(ofproto, waiting, "mpls_tc"))
     if action.type == ofproto.OFPAT_POP_MPLS and action.ethertype in _POPPED:

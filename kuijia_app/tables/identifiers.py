@@ -38,6 +38,9 @@ TURNED_PRIORITY = 31
 """Of packets for a host which a port leaves again by which they came."""
 
 LOCAL_PRIORITY = 35
+MEASURED_PRIORITY, NEAR_PRIORITY = 230, 240
+"""Of packets of a host that are measured or too long: above all that leads over links; and of those to sites nearby."""
+
 GATEWAY_PRIORITY = 250
 
 QUEUE_TABLE = 1

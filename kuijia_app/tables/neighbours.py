@@ -9,7 +9,7 @@ to unknown hosts go to the controller.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
@@ -20,10 +20,13 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_OF,
     IN_PORT,
     NO_VLAN,
+    TOO_LONG,
     Action,
     FlowEntry,
+    LookUpAgain,
     LowerTtl,
     Match,
+    Measure,
     Output,
     PopVlan,
     SetEthernet,
@@ -42,6 +45,12 @@ LINK_LOCAL_GATEWAY = IPv6Address("fe80::4b:55ff:fe49:4a47")
 ALL_NODES = IPv6Address("ff02::1")
 SOLICITED_NODES = IPv6Network("ff02::1:ff00:0/104")
 """Groups of those who may have an address that somebody asks for (RFC 4291, section 2.7.1)."""
+
+_ETHERNET_BYTES = 14
+"""Of the header of a frame without a tag (IEEE 802.3)."""
+
+LONGEST_MEASURED = 0xFFFF - _ETHERNET_BYTES
+"""Bytes of the longest packet that `Measure` can tell from longer ones."""
 
 _NEVER_ROUTED: dict[Family, tuple[Prefix, ...]] = {
     Family.IPV4: (IPv4Network("224.0.0.0/3"),),
@@ -141,11 +150,13 @@ class Standing:
     Attributes:
         meter: number of the meter that limits its packets, None for no limit.
         refuses: True if nothing carries its packets.
+        measures: True if it is for the length of packets, which not every switch can find out.
     """
 
     entry: FlowEntry
     meter: int | None = None
     refuses: bool = False
+    measures: bool = False
 
 
 def segments_of(wiring: Wiring) -> tuple[Segment, ...]:
@@ -163,10 +174,11 @@ def _segments_at(wiring: Wiring, switch: str) -> Iterator[Segment]:
         yield Segment(switch, *stated, vlan=end.vlan, is_beside=is_beside, nearby=nearby)
 
 
-def standing_entries(segment: Segment) -> Iterator[Standing]:
+def standing_entries(segment: Segment, mtu: int | None = None) -> Iterator[Standing]:
     """Yield what leads ARP, neighbour discovery, packets to the gateway and to unknown hosts to the controller.
 
-    A meter has the number of its port; the one for packets out of tunnels has that of no port.
+    With `mtu`, so do hosts' packets of more bytes to sites elsewhere. A meter has the number of its port; the one for
+    packets out of tunnels has that of no port.
     """
     to_controller = (ToController(),)
     for port in segment.ports:
@@ -180,6 +192,8 @@ def standing_entries(segment: Segment) -> Iterator[Standing]:
             yield Standing(FlowEntry(identifiers.GATEWAY_PRIORITY, match, to_controller), port)
         if segment.table_id == identifiers.HOST_TABLE:
             yield from _beside_plan(segment, port)
+            if mtu is not None and mtu <= LONGEST_MEASURED:
+                yield from _measuring(segment, port, mtu)
     tunnels = identifiers.LAST_PORT + 1
     for gateway in segment.gateways:
         entry = FlowEntry(identifiers.LOCAL_PRIORITY, Match.to(whole(gateway)), to_controller, segment.table_id)
@@ -201,6 +215,21 @@ def _beside_plan(segment: Segment, port: int) -> Iterator[Standing]:
             yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, match), refuses=True)
         rest = Match(in_port=port, eth_type=ETH_TYPE_OF[family], eth_dst=GATEWAY_MAC, vlan_vid=segment.arriving)
         yield Standing(FlowEntry(identifiers.UNKNOWN_PRIORITY, rest, (ToController(),)), port, refuses=True)
+
+
+def _measuring(segment: Segment, port: int, mtu: int) -> Iterator[Standing]:
+    """Yield what becomes of a host's packets that links do not carry, and what lets those pass that need no link."""
+    at_port = Match(in_port=port, eth_dst=GATEWAY_MAC, vlan_vid=segment.arriving)
+    for prefix in (*segment.prefixes, *segment.nearby):
+        near = Match.to(prefix, in_port=port, eth_dst=GATEWAY_MAC, vlan_vid=segment.arriving)
+        to_hosts = FlowEntry(identifiers.NEAR_PRIORITY, near, segment.untag, goto_table=segment.table_id)
+        yield Standing(to_hosts, measures=True)
+    for family in segment.families:
+        unmeasured = replace(at_port, eth_type=ETH_TYPE_OF[family], metadata=0)
+        measure = (*segment.untag, Measure(_ETHERNET_BYTES + mtu), *segment.retag, LookUpAgain())
+        yield Standing(FlowEntry(identifiers.MEASURED_PRIORITY, unmeasured, measure), measures=True)
+    too_long = replace(at_port, metadata=TOO_LONG)
+    yield Standing(FlowEntry(identifiers.MEASURED_PRIORITY, too_long, (ToController(),)), port, measures=True)
 
 
 def meters_of(segment: Segment) -> tuple[int, ...]:

@@ -12,14 +12,18 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
     IN_PORT,
+    MEASURED,
     VLAN_PRESENT,
     Action,
     Bucket,
+    Extension,
     FlowEntry,
     Group,
     GroupType,
+    LookUpAgain,
     LowerTtl,
     Match,
+    Measure,
     Output,
     PopLabel,
     PopVlan,
@@ -88,6 +92,7 @@ def match_text(match: Match) -> str:
         ("tcp_dst", match.tcp_dst),
         ("udp_src", match.udp_src),
         ("udp_dst", match.udp_dst),
+        ("metadata", match.metadata),
     )
     return ",".join([*fields, *(f"{name}={value}" for name, value in values if value is not None)])
 
@@ -155,10 +160,10 @@ def _action_text(action: Action) -> str:
             return f"{_set_field(source, 'eth_src')},{_set_field(destination, 'eth_dst')}"
         case SetQueue(queue_id):
             return f"set_queue:{queue_id}"
-        case ToGroup(group_id):
-            return f"group:{group_id}"
-        case PopLabel() | PopVlan() | Output() | LowerTtl() | ToController():
+        case PopLabel() | PopVlan() | ToGroup() | Output() | LowerTtl() | ToController():
             return _plain_text(action)
+        case Measure() | LookUpAgain():
+            return _extension_text(action)
 
 
 def _push_text(action: PushLabel | PushVlan) -> str:
@@ -171,18 +176,26 @@ def _push_text(action: PushLabel | PushVlan) -> str:
             return f"push_vlan:{eth_type:#06x},{fields}"
 
 
-def _plain_text(action: PopLabel | PopVlan | Output | LowerTtl | ToController) -> str:
+def _plain_text(action: PopLabel | PopVlan | ToGroup | Output | LowerTtl | ToController) -> str:
     match action:
         case PopLabel(eth_type):
             return f"pop_mpls:{eth_type:#06x}"
         case PopVlan():
             return "pop_vlan"
+        case ToGroup(group_id):
+            return f"group:{group_id}"
         case Output(port):
             return "in_port" if port == IN_PORT else f"output:{port}"
         case LowerTtl():
             return "dec_ttl"
         case ToController():
             return "CONTROLLER:65535"
+
+
+def _extension_text(action: Extension) -> str:
+    if isinstance(action, LookUpAgain):
+        return "resubmit(,0)"
+    return f"{_set_field(MEASURED, 'metadata')},check_pkt_larger({action.most})->OXM_OF_METADATA[0]"
 
 
 def _set_field(value: int | str, name: str) -> str:

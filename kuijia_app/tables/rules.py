@@ -69,6 +69,7 @@ class Match:
     udp_src: int | None = None
     udp_dst: int | None = None
     ipv6_src: IPv6Network | None = None
+    metadata: int | None = None
 
     @classmethod
     def to(
@@ -180,13 +181,34 @@ class ToController:
     """Send the whole packet to the controller."""
 
 
+MEASURED, TOO_LONG = 2, 3
+"""Metadata that `Measure` gives packets; before, it is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Write metadata: `TOO_LONG` if the frame, without its checksum, has more than `most` bytes, else `MEASURED`.
+
+    Whether a VLAN tag counts depends on the datapath. OpenFlow matches no length: this is an extension of Open vSwitch
+    (`check_pkt_larger` in ovs-actions(7)), which older versions and other switches refuse.
+    """
+
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpAgain:
+    """Look the packet up in table 0 again (`resubmit`, likewise an extension)."""
+
+
 def into_vlan(vlan: int | None) -> tuple[PushVlan, ...]:
     """Return the actions that put packets for hosts into their VLAN, none if these have no tag."""
     return () if vlan is None else (PushVlan(vlan, 0),)
 
 
 TagAction = PushLabel | PopLabel | PushVlan | PopVlan
-Action = TagAction | SetDscp | SetEcn | SetQueue | Output | ToGroup | SetEthernet | LowerTtl | ToController
+Extension = Measure | LookUpAgain
+Action = TagAction | SetDscp | SetEcn | SetQueue | Output | ToGroup | SetEthernet | LowerTtl | ToController | Extension
 
 ACTION_SET_ORDER = (PopVlan, PopLabel, PushLabel, PushVlan, SetDscp, SetEcn, SetQueue, ToGroup, Output)
 """Execution order of an action set (OpenFlow 1.3.5, 5.10); buckets are action sets too (5.6)."""

@@ -25,7 +25,7 @@ from kuijia_app.control.switches import ControlledSwitches
 from kuijia_app.control.table_differences import Differing, TableDifferences
 from kuijia_app.tables.identifiers import HOST_PRIORITY
 from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, standing_entries
-from kuijia_app.tables.rules import FlowEntry, LowerTtl, Output, SetEthernet
+from kuijia_app.tables.rules import FlowEntry, LookUpAgain, LowerTtl, Match, Measure, Output, SetEthernet
 from kuijia_app.tables.wiring import Wiring
 from tests.kuijia_app.control.test_neighbours import EAST, GATEWAY, A, B, asks, packet, says
 from tests.kuijia_app.control.test_neighbours import gateway as learned_hosts
@@ -46,6 +46,8 @@ class Switch:
         self.by_bytes: dict[bytes, tuple[FlowKey, Metered]] = {}
         self.read = 0
         self.is_slow = False
+        self.refuses: Callable[[], object] = lambda: None
+        """Called when entries that measure packets are put."""
         self.meters: dict[int, tuple[int, int] | None] = {}
         self.messages: Any = SimpleNamespace(
             put_neighbour=lambda entry, _, meter: partial(self.table.update, {FlowKey.of(entry): (entry, meter)}),
@@ -62,8 +64,11 @@ class Switch:
         if self.is_slow:
             list(messages)
             return
+        before = set(self.table)
         for message in messages:
             message()
+        if any(isinstance(key.match, Match) and key.match.metadata is not None for key in self.table.keys() - before):
+            self.refuses()
         if then is not None:
             then()
 
@@ -100,6 +105,10 @@ class Rig:
         self.gateway = Gateway(self.learned, connections, Findings(), lambda: self.now, at_once)
         self.gateway.read("e")
         self.says(A, "10.0.1.1")
+
+    def refused(self, reason: str, times: int) -> None:
+        for _ in range(times):
+            self.gateway.refused("e", reason)
 
     def says(self, mac: bytes, address: str) -> None:
         self.gateway.arrived("e", 1, says(mac, address))
@@ -328,23 +337,69 @@ def test_its_own_entries_are_the_standing_ones_and_those_of_hosts() -> None:
     assert result_of(rig.gateway.entries("a switch without hosts")) == {}
 
 
+def polled(messages: Messages, entry: FlowEntry, meter: int | None) -> tuple[bytes, int]:
+    """Return an entry as a poll finds it, after 7 packets."""
+    message = messages.put_neighbour(entry, 3600, meter)
+    rest = bytearray()
+    message.match.serialize(rest, 0)
+    for instruction in message.instructions:
+        instruction.serialize(rest, len(rest))
+    head = (48 + len(rest), entry.table_id, 9, 0, entry.priority, 0, 3600, 0, message.cookie, 7, 99)
+    (found,) = messages.polled_entries([struct.pack("!HBxIIHHHH4xQQQ", *head) + rest])
+    return found
+
+
 @frameworks
 def test_entries_for_hosts_are_read_from_a_poll_as_they_were_sent(package: str) -> None:
     messages = Messages(library(package))
     rig = Rig()
     rig.gateway.arrived("e", 1, asks(B, "10.0.1.2", "10.0.1.254"))
-    sent: list[Metered] = [(each.entry, each.meter) for each in standing_entries(EAST)]
+    sent: list[Metered] = [(each.entry, each.meter) for each in standing_entries(EAST, 1496)]
     sent += ((entry, None) for entry in rig.learned.entries("e"))
     for entry, meter in sent:
-        message = messages.put_neighbour(entry, 3600, meter)
-        rest = bytearray()
-        message.match.serialize(rest, 0)
-        for instruction in message.instructions:
-            instruction.serialize(rest, len(rest))
-        head = (48 + len(rest), entry.table_id, 9, 0, entry.priority, 0, 3600, 0, message.cookie, 7, 99)
-        ((identity, packets),) = messages.polled_entries([struct.pack("!HBxIIHHHH4xQQQ", *head) + rest])
+        identity, packets = polled(messages, entry, meter)
         assert (messages.is_for_hosts(identity), messages.is_own(identity), packets) == (True, False, 7)
         assert messages.polled_host_entry(identity) == (FlowKey.of(entry), (entry, meter))
+
+
+@frameworks
+def test_a_changed_measurement_is_not_read_as_ours(package: str) -> None:
+    messages = Messages(library(package))
+    (entry,) = (each.entry for each in standing_entries(EAST, 1496) if Measure(1510) in each.entry.actions)
+    sent, _ = polled(messages, entry, None)
+    actions = sent.index(bytes.fromhex("0019 0010 8000 0408"))  # what marks the packet is the first one
+    read = [messages.polled_host_entry(sent)[1]]
+    for place in (actions + 15, *range(actions + 24, actions + 34), *range(actions + 48, actions + 53)):
+        changed = bytearray(sent)
+        changed[place] ^= 1
+        read.append(messages.polled_host_entry(bytes(changed))[1])
+    others = [replace(entry, actions=(Measure(1510 ^ bit), LookUpAgain())) for bit in (1 << 8, 1)]
+    assert read == [(entry, None), *3 * [None], *((other, None) for other in others), *11 * [None]]
+
+
+REFUSED = "OFPET_BAD_ACTION/OFPBAC_BAD_EXPERIMENTER"
+
+
+def test_a_switch_that_does_not_measure_packets_has_all_other_entries_and_lacks_none() -> None:
+    rig = Rig(learned_hosts(mtu=1496))
+    measuring = {FlowKey.of(each.entry) for each in standing_entries(EAST, 1496) if each.measures}
+    assert measuring <= rig.switch.table.keys()
+    assert not rig.poll()
+    for put in (rig.gateway.read, rig.gateway.put_again):
+        rig.switch.table.clear()
+        rig.switch.refuses = lambda: rig.refused(REFUSED, times=2)
+        put("e")
+        for key in measuring:
+            rig.switch.table.pop(key, None)
+        assert rig.gateway.is_watching("e")
+        assert not rig.poll()
+        assert not measuring & rig.switch.table.keys()
+
+
+def test_a_switch_that_refuses_the_same_in_other_entries_is_named() -> None:
+    rig = Rig(learned_hosts(mtu=1496))
+    rig.gateway.refused("e", REFUSED)
+    assert not rig.gateway.is_watching("e")
 
 
 def test_a_changed_action_of_an_entry_is_told_from_the_one_that_was_sent() -> None:

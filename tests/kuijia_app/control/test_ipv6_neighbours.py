@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import pytest
@@ -29,8 +30,8 @@ FAR = IPv6Network("2001:db8:2::/64")
 HOST, HOST_MAC = IPv6Address("2001:db8:1::7"), bytes((2, 0, 0, 0, 0, 7))
 
 
-def gateway() -> LearnedHosts:
-    return LearnedHosts((SITE,), (*SITE.prefixes, FAR), 0.0)
+def gateway(mtu: int | None = None) -> LearnedHosts:
+    return LearnedHosts((SITE,), (*SITE.prefixes, FAR), 0.0, mtu)
 
 
 def asks(target: str, source: IPv6Address = HOST) -> bytes:
@@ -119,6 +120,39 @@ def test_a_router_answers(frame: bytes, kind: tuple[int, int]) -> None:
     answer = only(site.arrived("e", 1, frame, 0.1))
     assert isinstance(answer, Ipv6Frame)
     assert (answer.protocol, tuple(answer.payload[:2]), answer.destination) == (ICMPV6, kind, HOST)
+
+
+def fragment(offset: int, payload: bytes) -> bytes:
+    """Return a host's frame to another site with a part of a packet of UDP (RFC 8200, section 4.5)."""
+    header = bytes((17, 0)) + (offset | 1).to_bytes(2, "big") + bytes((0, 0, 0, 7))
+    packet = bytearray(icmpv6_packet(HOST, FAR[9], 0, header + payload))
+    packet[6], packet[42:44] = 44, header[2:4]  # instead of the checksum
+    return framed(GATEWAY, HOST_MAC, bytes(packet))
+
+
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        (sends(str(FAR[9]), bytes((128, 0, 0, 0)) + bytes(1449)), (2, 0, 1492)),
+        (sends(str(FAR[9]), bytes((128, 0, 0, 0)) + bytes(1448)), (1, 1, 0)),
+        (fragment(0, bytes(1448)), (2, 0, 1492)),
+    ],
+    ids=["too long", "fits", "first fragment"],
+)
+def test_a_host_hears_how_long_a_packet_to_another_site_may_be(frame: bytes, error: tuple[int, int, int]) -> None:
+    site = gateway(1492)
+    site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    answer = only(site.arrived("e", 1, frame, 0.1))
+    assert isinstance(answer, Ipv6Frame)
+    kind, code, mtu = struct.unpack_from("!BB2xI", answer.payload)
+    assert ((kind, code, mtu), len(answer.packet)) == (error, 1280)
+    assert answer.payload[8:] == frame[14 : 14 + 1232]
+
+
+def test_no_error_is_sent_about_a_later_fragment() -> None:
+    site = gateway(1492)
+    site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    assert not site.arrived("e", 1, fragment(1448, bytes(1448)), 0.1).frames
 
 
 def test_discovery_that_a_router_has_forwarded_or_that_is_malformed_is_ignored() -> None:

@@ -41,9 +41,9 @@ NOBODY = str(IPv4Address(0))
 A, B, C = (bytes((2, 0, 0, 0, 0, number)) for number in (1, 2, 3))
 
 
-def gateway(now: float = 0.0) -> LearnedHosts:
+def gateway(now: float = 0.0, mtu: int | None = None) -> LearnedHosts:
     prefixes = (*EAST.prefixes, *WEST.prefixes, STATIC)
-    return LearnedHosts((EAST, WEST), prefixes, now)
+    return LearnedHosts((EAST, WEST), prefixes, now, mtu)
 
 
 def asks(mac: bytes, sender: str, target: str) -> bytes:
@@ -55,9 +55,17 @@ def says(mac: bytes, sender: str) -> bytes:
     return ArpFrame(ArpOperation.REPLY, mac, address, GATEWAY, IPv4Address("10.0.1.254")).frame(GATEWAY)
 
 
-def packet(source: str, target: str, *, ttl: int = 64, protocol: int = 17, payload: bytes = b"12345678") -> bytes:
+def packet(
+    source: str,
+    target: str,
+    *,
+    ttl: int = 64,
+    protocol: int = 17,
+    payload: bytes = b"12345678",
+    flags: int = 0x40,  # must not be fragmented
+) -> bytes:
     head = bytearray(
-        bytes((0x45, 0)) + (20 + len(payload)).to_bytes(2, "big") + bytes((0, 7, 0x40, 0, ttl, protocol, 0, 0))
+        bytes((0x45, 0)) + (20 + len(payload)).to_bytes(2, "big") + bytes((0, 7, flags, 0, ttl, protocol, 0, 0))
     )
     head += IPv4Address(source).packed + IPv4Address(target).packed
     head[10:12] = internet_checksum(bytes(head)).to_bytes(2, "big")
@@ -227,6 +235,33 @@ def test_a_host_hears_why_its_packet_was_not_delivered(target: str, ttl: int, ki
 
 
 @pytest.mark.parametrize(
+    ("target", "size", "kind", "mtu"),
+    [
+        ("10.0.3.1", 1497, IcmpError.TOO_LONG, 1496),
+        ("10.0.3.1", 1496, IcmpError.PROHIBITED, 0),
+        ("192.0.2.1", 1497, IcmpError.NET_UNREACHABLE, 0),
+    ],
+)
+def test_a_host_hears_how_long_a_packet_to_another_site_may_be(
+    target: str, size: int, kind: IcmpError, mtu: int
+) -> None:
+    its = gateway(mtu=1496)
+    its.arrived("e", 1, asks(A, "10.0.1.1", "10.0.1.254"), 0.0)
+    frame = packet("10.0.1.1", target, payload=bytes(size - 20))
+    found, answer = icmp_of(its.arrived("e", 1, frame, 0.0))
+    assert (found, str(answer.source), len(answer.packet)) == (kind, "10.0.1.254", 576)
+    assert int.from_bytes(answer.payload[4:8], "big") == mtu
+    assert answer.payload[8:] == frame[14 : 14 + 548]
+
+
+def test_a_packet_that_may_be_fragmented_is_dropped_if_it_is_too_long_and_only_then() -> None:
+    its = gateway(mtu=1496)
+    its.arrived("e", 1, asks(A, "10.0.1.1", "10.0.1.254"), 0.0)
+    assert not its.arrived("e", 1, packet("10.0.1.1", "10.0.3.1", payload=bytes(1480), flags=0), 0.0).frames
+    assert its.arrived("e", 1, packet("10.0.1.1", "10.0.3.1", payload=bytes(1400), flags=0), 0.0).frames
+
+
+@pytest.mark.parametrize(
     "frame",
     [
         packet("10.0.1.1", "192.0.2.1", protocol=ICMP, payload=bytes((3, 0)) + bytes(30)),
@@ -250,6 +285,11 @@ def test_errors_are_bounded_and_frames_of_a_port_are_too() -> None:
     sent = sum(
         len(its.arrived("e", 1, packet("10.0.1.1", "192.0.2.1"), each / 10_000).frames) for each in range(10_000)
     )
+    assert sent <= learning.ERRORS_BURST + learning.ERRORS_RATE + 1
+    its = gateway(mtu=600)
+    its.arrived("e", 1, asks(A, "10.0.1.1", "10.0.1.254"), 0.0)
+    long = packet("10.0.1.1", "10.0.3.1", payload=bytes(1400))
+    sent = sum(len(its.arrived("e", 1, long, each / 10_000).frames) for each in range(10_000))
     assert sent <= learning.ERRORS_BURST + learning.ERRORS_RATE + 1
     its = gateway()
     answered = sum(

@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.proof.verification import Verifier
-from kuijia_app.tables.identifiers import GATEWAY_PRIORITY
-from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, meters_of, segments_of, standing_entries
+from kuijia_app.tables.identifiers import GATEWAY_PRIORITY, MEASURED_PRIORITY, NEAR_PRIORITY
+from kuijia_app.tables.neighbours import (
+    LINK_LOCAL_GATEWAY,
+    LONGEST_MEASURED,
+    Segment,
+    meters_of,
+    segments_of,
+    standing_entries,
+)
 from kuijia_app.tables.ofctl_text import flow_text
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
@@ -167,9 +174,27 @@ def test_hosts_of_ipv4_ask_for_their_gateway_by_arp_and_those_of_ipv6_in_groups_
     assert asked == [[Match(in_port=1, eth_type=0x0806)], [Match.to(group, in_port=1) for group in groups]]
 
 
-def test_only_what_goes_to_the_controller_is_metered_by_its_port() -> None:
+def test_packets_are_measured_only_if_a_length_is_stated_and_before_all_that_leads_over_links() -> None:
     (segment, *_) = segments_of(Wiring(PLAN.topology, neighbours=Neighbours.LEARNED))
-    standing = list(standing_entries(segment))
+    standing = list(standing_entries(segment, 1496))
+    assert [each for each in standing if not each.measures] == list(standing_entries(segment))
+    assert list(standing_entries(segment, LONGEST_MEASURED + 1)) == list(standing_entries(segment))
+    measure = "set_field:2->metadata,check_pkt_larger(1510)->OXM_OF_METADATA[0],resubmit(,0)"
+    assert sorted(flow_text(each.entry).partition("priority=")[2] for each in standing if each.measures) == [
+        "230,in_port=4,dl_dst=02:4b:55:49:4a:47,metadata=3,actions=CONTROLLER:65535",
+        f"230,ip,in_port=4,dl_dst=02:4b:55:49:4a:47,metadata=0,actions={measure}",
+        "240,ip,in_port=4,nw_dst=10.0.1.0/24,dl_dst=02:4b:55:49:4a:47,actions=goto_table:3",
+    ]
+    tables = build_tables(PLAN, PipelineOptions(neighbours=Neighbours.LEARNED))
+    assert all(each.match.metadata is None for its in tables.values() for each in its.flows)
+    from_hosts = {each.priority for each in tables[segment.switch].flows if each.match.in_port in segment.ports}
+    assert max(from_hosts) < MEASURED_PRIORITY < NEAR_PRIORITY < GATEWAY_PRIORITY
+
+
+@pytest.mark.parametrize("mtu", [None, 1496])
+def test_only_what_goes_to_the_controller_is_metered_by_its_port(mtu: int | None) -> None:
+    (segment, *_) = segments_of(Wiring(PLAN.topology, neighbours=Neighbours.LEARNED))
+    standing = list(standing_entries(segment, mtu))
     assert {each.meter for each in standing if "CONTROLLER" in flow_text(each.entry)} == set(meters_of(segment))
     assert {each.meter for each in standing if "CONTROLLER" not in flow_text(each.entry)} == {None}
     from_hosts, from_tunnels = (
