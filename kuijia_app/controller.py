@@ -48,7 +48,6 @@ from kuijia_app.preparation.runner import Databases
 from kuijia_app.preparation.session_ports import SessionPorts
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS, require_possible_interval
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE
-from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Liveness, OptionWords, PipelineOptions, member_option, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
@@ -75,7 +74,7 @@ OPTIONS = [
     cfg.IntOpt("bfd_interval", default=DEFAULT_INTERVAL_MS, help="ms between two packets of such a session"),
     cfg.StrOpt("missing", default=Missing.REFUSE.value, help="plans that lack something: refuse, warn or ignore"),
     cfg.StrOpt("gray_loss", default=GRAY_LOSS, help="share of lost packets above which a tunnel is avoided, or off"),
-    cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
+    cfg.IntOpt("host_mtu", help="bytes of the largest IP packet of hosts; learned hosts are told of it"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     *OUTLETS,
     *PEER_OPTIONS,

@@ -154,7 +154,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a plan for which switches lack something, such as queues, or links capacity, is refused, or applied "
         "with a warning, or nothing is asked for (default: %(default)s)",
     )
-    add_host_mtu(parser)
+    add_host_mtu(parser, told="; if given, hosts that are learned are told when theirs are larger")
     add_peers(parser)
 
 
@@ -169,14 +169,14 @@ def add_bfd_interval(parser: argparse.ArgumentParser, condition: str) -> None:
     )
 
 
-def add_host_mtu(parser: argparse.ArgumentParser) -> None:
-    """Add the option on the size of packets that links must carry."""
+def add_host_mtu(parser: argparse.ArgumentParser, told: str | None = None) -> None:
+    """Add the option on the size of packets that links must carry; without default if it also has hosts `told`."""
     parser.add_argument(
         "--host-mtu",
         type=whole_number(MIN_HOST_MTU, expected=f"bytes, at least {MIN_HOST_MTU}"),
-        default=HOST_MTU,
+        default=HOST_MTU if told is None else None,
         metavar="BYTES",
-        help="largest IP packet of the hosts; links must carry it with its labels (default: %(default)s)",
+        help=f"largest IP packet of the hosts; links must carry it with its labels (default: {HOST_MTU}){told or ''}",
     )
 
 

@@ -42,7 +42,6 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import is_own_group, path_id_of_liveness_group
-from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.rules import Group, SwitchTables
@@ -85,7 +84,7 @@ class ControlSettings:
         options: on tables.
         drain: seconds for which the paths of a replaced plan are kept.
         missing: on what switches may lack.
-        host_mtu: bytes of a packet of hosts that links must carry.
+        host_mtu: bytes of a packet of hosts that links must carry; if they are stated, hosts learn of longer ones.
         gray_loss: as of `LossWatch`.
         framework: its name, for events.
     """
@@ -93,7 +92,7 @@ class ControlSettings:
     options: PipelineOptions
     drain: float
     missing: Missing = Missing.IGNORE
-    host_mtu: int = HOST_MTU
+    host_mtu: int | None = None
     gray_loss: float | None = DEFAULT_LIMIT
     framework: str = "none"
 

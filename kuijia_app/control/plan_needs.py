@@ -12,7 +12,7 @@ from kuijia_app.control.identity import are_identical
 from kuijia_app.control.plan_checks import QUEUE_KINDS, Missing, PlanChecks, summary
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.switches import ControlledSwitches, Runtime
-from kuijia_app.tables.needs import SwitchNeeds, needs_of, port_use, session_ports
+from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of, port_use, session_ports
 from kuijia_app.tables.neighbours import segments_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.errors import UnsoundError
@@ -29,7 +29,12 @@ class PlanNeeds:
     """
 
     def __init__(
-        self, runtime: Runtime, switches: ControlledSwitches, options: PipelineOptions, missing: Missing, host_mtu: int
+        self,
+        runtime: Runtime,
+        switches: ControlledSwitches,
+        options: PipelineOptions,
+        missing: Missing,
+        host_mtu: int | None,
     ) -> None:
         """Begin without plans; `missing` and `host_mtu` are options on what switches may lack."""
         self._runtime = runtime
@@ -57,7 +62,7 @@ class PlanNeeds:
 
     def begin_probing(self) -> None:
         """Probe all links, or none if nothing is asked for, and be the gateway of hosts that are to be learned."""
-        self._switches.learn_hosts(segments_of(self._switches.wiring))
+        self._switches.learn_hosts(segments_of(self._switches.wiring), self._host_mtu)
         form = ProbeForm(self._options.tagging, self._options.layout.control)
         sizes = {
             (switch, port.number): port.mtu
@@ -97,7 +102,7 @@ class PlanNeeds:
             yield from self._switches.port_states.findings(switch, {}, session_ports(needs), now)
 
     def _of(self, plan: Plan) -> dict[str, SwitchNeeds]:
-        return needs_of(plan, self._options, self._switches.wiring, self._host_mtu)
+        return needs_of(plan, self._options, self._switches.wiring, self._host_mtu or HOST_MTU)
 
     def _missing_queues(self, plan: Plan) -> Iterator[SwitchFinding]:
         """Yield the queues that connected switches lack for a plan."""

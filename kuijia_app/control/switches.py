@@ -274,11 +274,11 @@ class ControlledSwitches:
         key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
         self.findings.found(SwitchFinding(key, f"it refuses what probes its links: {reason}"), self._runtime.now())
 
-    def learn_hosts(self, segments: Collection[Segment]) -> None:
-        """Learn the hosts of sites from now on, and be their gateway."""
+    def learn_hosts(self, segments: Collection[Segment], mtu: int | None = None) -> None:
+        """Learn the hosts of sites from now on, and be their gateway; `mtu` is as of `LearnedHosts`."""
         prefixes = [prefix for site in self.wiring.sites for prefix in site.prefixes]
         prefixes += [prefix for segment in segments for prefix in segment.prefixes]
-        learned = LearnedHosts(segments, prefixes, self._runtime.now())
+        learned = LearnedHosts(segments, prefixes, self._runtime.now(), mtu)
         self.metrics.follow_hosts(learned)
         self.gateway = Gateway(
             learned, self.connections, self.findings, self._runtime.now, self._runtime.sliced_work.add

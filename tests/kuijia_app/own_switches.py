@@ -235,6 +235,14 @@ class OwnSwitches:
             raise TestbedError(f"ping said: {output}")
         return int(found.group(1)) / count
 
+    def use_gateways(self) -> None:
+        """Leave hosts an address and a route by the gateway of their site."""
+        for name, host in self.hosts.items():
+            others = [str(address) for other, address in self.addresses.items() if other != name]
+            gateway = IPv4Network((self.addresses[name], 24), strict=False)[1]
+            host.batch("ip", [["neigh", "del", other, "dev", "eth0"] for other in others])
+            host.batch("ip", [f"route replace 172.20.0.0/16 via {gateway} dev eth0 onlink".split()])
+
     def _make_links(self) -> None:
         for a, b in (("paris", "london"), ("london", "rome"), ("paris", "rome")):
             ends = self.interface(a, b), self.interface(b, a)

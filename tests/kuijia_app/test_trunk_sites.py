@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
 from itertools import permutations
 from pathlib import Path
 
@@ -17,15 +16,6 @@ TRUNKS = {"paris": 100, "rome": 16}
 """Rome's VLAN has the number of a tunnel."""
 
 
-def use_gateways(network: OwnSwitches) -> None:
-    """Leave hosts an address and a route by the gateway of their site."""
-    for name, host in network.hosts.items():
-        others = [str(address) for other, address in network.addresses.items() if other != name]
-        gateway = IPv4Network((network.addresses[name], 24), strict=False)[1]
-        host.batch("ip", [["neigh", "del", other, "dev", "eth0"] for other in others])
-        host.batch("ip", [f"route replace 172.20.0.0/16 via {gateway} dev eth0 onlink".split()])
-
-
 @pytest.mark.parametrize("neighbours", ["static", "learned"])
 @pytest.mark.parametrize("tagging", ["mpls", "vlan"])
 def test_sites_behind_trunks_reach_each_other_also_after_a_cut(tmp_path: Path, tagging: str, neighbours: str) -> None:
@@ -33,7 +23,7 @@ def test_sites_behind_trunks_reach_each_other_also_after_a_cut(tmp_path: Path, t
         network.make_queues()
         network.set_mtu(1504)
         if neighbours == "learned":
-            use_gateways(network)
+            network.use_gateways()
         words = OptionWords(wiring=str(network.wiring_file), tagging=tagging, neighbours=neighbours)
         with network.controller(words=words, missing="refuse") as controller:
             controller.wait_until_ready(network.plan.topology.nodes)
@@ -44,6 +34,9 @@ def test_sites_behind_trunks_reach_each_other_also_after_a_cut(tmp_path: Path, t
             network.ovs.vsctl("set", "Port", "h-paris-acc", "tag=101")
             assert network.sends("paris", "rome", count=3) == 0.0
 
+
+FULL = 1372
+"""Bytes of data in a ping of 1,400 bytes."""
 
 BESIDE = {"paris": 200, "london": 300}
 """Paris has two VLANs at its port, London one beside a site without a tag, Rome one site."""
@@ -56,14 +49,18 @@ def test_a_port_and_a_vlan_name_a_site(tmp_path: Path, tagging: str, neighbours:
         network.make_queues()
         network.set_mtu(1504)
         if neighbours == "learned":
-            use_gateways(network)
+            network.use_gateways()
         words = OptionWords(wiring=str(network.wiring_file), tagging=tagging, neighbours=neighbours)
-        with network.controller(words=words, missing="refuse") as controller:
+        with network.controller(words=words, missing="refuse", host_mtu=1400) as controller:
             controller.wait_until_ready(network.plan.topology.nodes)
             switch_of = {**{site: site for site in SITES}, **{second(site): site for site in BESIDE}}
             for source, target in permutations(switch_of, 2):
                 is_carried = switch_of[source] != switch_of[target] or neighbours == "learned"
                 assert (network.sends(source, target, count=3) > 0.5) == is_carried, (source, target)
+            if neighbours == "learned":
+                assert network.sends(second("paris"), "rome", FULL, count=3) == 1.0
+                assert network.sends(second("paris"), "rome", FULL + 1, count=1) == 0.0
+                assert network.sends(second("paris"), "paris", FULL + 1, count=3) == 1.0, "over no link"
             network.ovs.vsctl("set", "Port", "h2-paris-acc", "tag=201")
             assert network.sends(second("paris"), "rome", count=3) == 0.0
             assert network.sends("paris", "rome", count=3) == 1.0
