@@ -318,7 +318,7 @@ def measure(run: Execution, cases: tuple[Case, ...]) -> CampaignOutcome:
     if settings.backend in _WITHOUT_ENTRIES and private_entries:
         problem = _WITHOUT_ENTRIES[settings.backend]
         raise InputError("option", "--private-entries", problem, "--backend emulation or boxes")
-    if means.private_entries and any(failure_scheme(case.scheme).renormalises for case in cases):
+    if private_entries and any(failure_scheme(case.scheme).renormalises for case in cases):
         problem = "flows with entries of their own have no ranges of hash values that could grow"
         raise InputError("option", "--private-entries", problem, "schemes without rescaling-renormalised")
     if settings.backend == "packet":
