@@ -161,8 +161,18 @@ def announce(topology: Topology, progress: Progress) -> None:
         progress.show(f"preparing {len(topology.links):,} links")
 
 
-def planned(topology: Topology, demands: Sequence[Demand], how: SolveOptions, source: str, progress: Progress) -> Plan:
+def planned(
+    topology: Topology,
+    demands: Sequence[Demand],
+    how: SolveOptions,
+    source: str,
+    progress: Progress,
+    *,
+    is_quick: bool = False,
+) -> Plan:
     """Return the plan of options that fit each other; messages call the demands `source`.
+
+    With `is_quick`, parts are solved once instead of twice, in half of the time.
 
     Raises:
         InputError: the options or the demands cannot be used.
@@ -196,7 +206,7 @@ def planned(topology: Topology, demands: Sequence[Demand], how: SolveOptions, so
     )
     objective: str | Objective = how.objective
     if parts is not None:
-        objective = in_parts(Partitioning(parts, seed=how.seed), watch.told("programs solved"))
+        objective = in_parts(Partitioning(parts, 1 if is_quick else 2, how.seed), watch.told("programs solved"))
     with options_named(names):
         options = Options(spread=how.spread, protect=how.protect or 1, solver=replace(solver, watch=watch.tick))
         if parts is not None:

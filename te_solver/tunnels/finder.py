@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import chain
 from math import lcm
 from typing import Protocol
 
@@ -178,10 +179,8 @@ class TunnelFinder:
                 break
             chosen.append(further)
         graph = search.graph
-        paths = [
-            (sum(graph.cost[arc] for arc in path), (*inwards, *(node for arc in path for node in graph.nodes[arc])))
-            for path in chosen
-        ]
+        cost_of, nodes_of = graph.cost.__getitem__, graph.nodes.__getitem__
+        paths = [(sum(map(cost_of, path)), (*inwards, *chain.from_iterable(map(nodes_of, path)))) for path in chosen]
         return [path + outwards[1:] for _, path in sorted(paths)]
 
     def _search(self, start: int, end: int) -> PathSearch:

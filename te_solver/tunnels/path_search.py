@@ -209,15 +209,18 @@ class PathSearch:
         vertex = start
         while vertex != self.end:
             here = cost_to_end[vertex]
-            vertex, arc = next(
-                (head, arc)
-                for head, cost, arc in self.graph.leaving[vertex]
-                if head in cost_to_end
-                and cost_to_end[head] + cost + penalty.get(arc, 0) == here
-                and (among is None or arc in among)
-                and arc not in barred
-            )
-            path.append(arc)
+            for head, cost, arc in self.graph.leaving[vertex]:
+                if (
+                    head in cost_to_end
+                    and cost_to_end[head] + cost + penalty.get(arc, 0) == here
+                    and (among is None or arc in among)
+                    and arc not in barred
+                ):
+                    vertex = head
+                    path.append(arc)
+                    break
+            else:
+                raise AssertionError("the costs are not those of a cheapest path")
         return tuple(path)
 
 

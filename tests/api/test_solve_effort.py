@@ -11,6 +11,7 @@ import pytest
 import kuijia
 from kuijia.api import solve_effort
 from kuijia.api.solve_effort import Watch
+from kuijia.api.solving import SolveOptions, planned
 from kuijia.cli.main import main
 from kuijia_base.progress import Progress
 from te_solver.programs import effort
@@ -77,6 +78,19 @@ def test_an_estimate_is_shown_until_it_has_passed() -> None:
     first, second = told.getvalue().splitlines()
     assert ", about " in first
     assert second == "solving a program of 29,000 tunnels: 83 min so far"
+
+
+@pytest.mark.usefixtures("late_progress")
+@pytest.mark.parametrize(("is_quick", "programs"), [(True, 2), (False, 4)])
+def test_a_quick_plan_deals_its_demands_once(*, is_quick: bool, programs: int) -> None:
+    told = io.StringIO()
+    gscale = kuijia.load_topology("gscale")
+    asked = kuijia.load_demands("gscale", gscale)
+    how = SolveOptions(partitions=2)
+    plan = planned(gscale, tuple(asked), how, "demands", Progress(told, Clock()), is_quick=is_quick)
+    assert plan.options is not None
+    assert plan.options.partitions == 2
+    assert f"{programs} of {programs} programs solved" in told.getvalue()
 
 
 def test_long_calls_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:

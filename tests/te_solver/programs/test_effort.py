@@ -19,6 +19,7 @@ def test_parts_begin_above_a_size_of_one_class() -> None:
     assert parts_for(demands(PAIRS_OF_ONE_PROGRAM)) is None
     assert parts_for(demands(PAIRS_OF_ONE_PROGRAM + 1)) == 5
     assert parts_for(demands(38_612)) == 8
+    assert parts_for(demands(39_800), 2_500) == 16
     assert parts_for([*demands(15_000), *demands(15_000, 1)]) is None
 
 
