@@ -169,7 +169,7 @@ def write_report(folder: OutputFolder, study: WhatIfStudy, provenance: Provenanc
             folder.write_bytes(f"{name}{suffix}", picture_bytes(figure, suffix))
 
 
-Drawing = Literal["loss-distribution", "loss-and-vacancy", "loss-ranked"]
+Drawing = Literal["loss-ranked", "loss-distribution", "loss-and-vacancy"]
 
 _WORST = 5
 _SCHEMES = (
@@ -272,8 +272,8 @@ class WhatIf:
         """Return a line for each scheme, failure, class and role, as CSV; with a path also write it there."""
         return written(self.numbers.as_csv(), path)
 
-    def plot(self, of: Drawing = "loss-distribution") -> Picture:
-        """Draw how many failures cost how much, the losses beside the vacant capacity, or all failures by rank."""
+    def plot(self, of: Drawing = "loss-ranked") -> Picture:
+        """Draw who loses in all failures by rank, how many cost how much, or the losses beside the vacant capacity."""
         require_installed(LIBRARY, "pictures")
 
         require_known("of", of, get_args(Drawing))

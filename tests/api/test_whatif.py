@@ -12,6 +12,7 @@ import pytest
 
 import kuijia
 from kuijia.cli.main import main
+from kuijia_base.picture_file import picture_bytes
 from te_solver.schemes.models.rescaling import Rescaling
 from te_solver.schemes.shipped.kuijia import KuijiaScheme
 from tests.terminals import terminal
@@ -90,6 +91,11 @@ def test_tables_tell_who_loses(both: kuijia.WhatIf) -> None:
     assert repr(both) == "WhatIf('fig1', 5 failures, kuijia, rescaling)"
     assert both.summary(1).splitlines()[0] == "fig1: 5 failures, 1 pair"
     assert both._repr_html_().count("<tr>") == 3
+
+
+def test_the_picture_of_a_study_is_who_loses(both: kuijia.WhatIf) -> None:
+    shown, ranked = (picture_bytes(each.figure, ".svg") for each in (both.plot(), both.plot("loss-ranked")))
+    assert shown == ranked
 
 
 def test_failures_may_be_listed(fig1: kuijia.Plan) -> None:
