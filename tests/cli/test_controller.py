@@ -114,9 +114,10 @@ def test_a_plan_whose_classes_no_queue_serves_is_refused(tmp_path: Path) -> None
     assert (result.returncode, result.stderr) == (2, expected)
 
 
-def test_an_interrupt_ends_it(plan_file: Path) -> None:
+def said_until_interrupted(plan_file: Path, *options: str) -> str:
+    """Return what a controller has said on standard error when an interrupt ends it, once it listens."""
     port = free_port()
-    command = [sys.executable, "-m", "kuijia", "controller", str(plan_file), "--port", str(port)]
+    command = [sys.executable, "-m", "kuijia", "controller", str(plan_file), "--port", str(port), *options]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         wait_until(lambda: listens(port), f"it listens on port {port}")
@@ -125,7 +126,19 @@ def test_an_interrupt_ends_it(plan_file: Path) -> None:
     finally:
         running.kill()
         running.communicate()
-    assert (running.returncode, said) == (-signal.SIGINT, "")
+    assert running.returncode == -signal.SIGINT
+    return said
+
+
+def test_an_interrupt_ends_it(plan_file: Path) -> None:
+    assert said_until_interrupted(plan_file) == ""
+
+
+@pytest.mark.parametrize("option", ["--missing=warn", "--reoptimise"])
+def test_a_plan_that_overloads_a_link_is_named_where_it_is_used_all_the_same(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "plan.json"
+    save_plan(motivation_plan().with_rates_times(30), path)
+    assert "the plan sends 1.5 Gbit/s over link s1->s2" in said_until_interrupted(path, option)
 
 
 @pytest.mark.parametrize("framework", ["os-ken", "ryu"])
