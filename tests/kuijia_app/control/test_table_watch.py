@@ -123,6 +123,12 @@ def test_a_switch_that_has_gone_is_not_polled() -> None:
     assert poll(watch, 100.0) == ["s1"]
 
 
+def test_a_switch_that_cannot_be_polled_now_is_polled_soon() -> None:
+    watch = watching()
+    watch.put_off("s1", 3.0)
+    assert (watch.due(3.0 + SOONEST - 0.01), watch.due(3.0 + SOONEST)) == ([], [("s1", True)])
+
+
 def fight(watch: TableWatch, now: float, times: int) -> list[TablesVerdict]:
     """Change the tables as soon as they are right."""
     verdicts = []
