@@ -115,6 +115,14 @@ def test_values_count_that_ip_packets_of_the_port_can_meet() -> None:
     assert values_told_apart(entries, 1) == HeaderValues(frozenset({3, 4}), frozenset({1}), prefix_bounds([NET]))
 
 
+def test_entries_that_look_at_sources_or_protocols_tell_conversations_apart() -> None:
+    plain, source, protocol = (
+        Match(in_port=1, eth_type=ETH_TYPE_IPV4, **fields) for fields in ({}, {"ipv4_src": NET}, {"ip_proto": 6})
+    )
+    found = values_told_apart([FlowEntry(1, each) for each in (plain, source, protocol)], 1)
+    assert found.conversations == (source, protocol)
+
+
 @pytest.mark.parametrize(
     ("values", "bits", "expected"),
     [([], 2, [0]), ([0, 1], 2, [0, 1, 2]), ([3, 0], 2, [0, 1, 3]), ([0, 1, 2, 3], 2, [0, 1, 2, 3]), ([1], 2, [0, 1])],

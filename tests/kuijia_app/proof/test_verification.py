@@ -182,6 +182,7 @@ def test_tags_of_nobody_are_a_free_one_and_none_where_no_site_is_untagged() -> N
     free = (VlanTag(2, 0),)
     assert _tags_of_nobody(1, (first, second, elsewhere)) == [free, ()]
     assert _tags_of_nobody(1, (first, plain)) == [free]
+    assert _tags_of_nobody(1, (second, plain)) == [(VlanTag(1, 0),)]
     assert _tags_of_nobody(1, (plain, elsewhere)) == []
 
 
