@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from kuijia_base.errors import UnsoundError
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
-from te_solver.programs.ncflow import ContractedNetwork, Contraction, Ncflow, clusters_of
+from te_solver.programs.ncflow import ContractedNetwork, Contraction, Ncflow, clusters_of, contracted_tunnels
 from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.tunnels.finder import TunnelFinder
-from tests.te_solver.programs.problems import Case, Rows, cases, within_capacities, within_demands
+from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within_capacities, within_demands
 
 FULL = 1e-6
 
@@ -261,6 +261,17 @@ def test_other_demands_on_the_same_tunnels_stay_within_them() -> None:
     program = Ncflow(case.incidence, Options(settings={"clusters": 2}))
     assert program.solve(case.capacity, case.demand).granted.tolist() == pytest.approx([6])
     assert program.solve(case.capacity, case.demand * 0).granted.tolist() == [0]
+
+
+def test_a_pair_has_the_paths_of_its_flow_the_shorter_first_or_one_without_a_flow() -> None:
+    demands = [Demand("s", "t", 25.0), Demand("s", "b", 0.0)]
+    options = Options(settings={"clusters": 1, "iterations": 1, "paths": 3})
+    assert contracted_tunnels(RHOMBUS, demands, options) == {
+        ("s", "t"): (("s", "t"), ("s", "a", "t"), ("s", "b", "t")),
+        ("s", "b"): (("s", "b"),),
+    }
+    silent = contracted_tunnels(RHOMBUS, [Demand("s", "t", 0.0)], options)
+    assert silent == {("s", "t"): (("s", "t"),)}, "one of three that there are"
 
 
 def test_several_classes_of_traffic_are_refused() -> None:
