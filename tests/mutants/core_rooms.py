@@ -5,22 +5,29 @@ from __future__ import annotations
 from tests.mutants.core_room import CoreRoom
 
 _PACKET = "simulator/packet"
-_STEPS = tuple(f"tests/{_PACKET}/test_{name}.py" for name in ("tcp_ends", "recovery_steps", "steps"))
+_STEPS = ("tcp_ends", "recovery_steps", "queue_steps", "steps")
+_CHOICES = ("path_selection", "conga", "load_balancing", "sender_side_balancing", "label_switching", "table_switching")
 _UNITS = f"{_PACKET}/core"
 
 
 def _packets(
-    name: str, files: tuple[str, ...], parts: dict[str, str], tests: tuple[str, ...], others: tuple[str, ...] = ()
+    name: str,
+    files: tuple[str, ...],
+    parts: dict[str, str],
+    tests: tuple[str, ...],
+    others: tuple[str, ...] = (),
+    nearest: tuple[str, ...] = _STEPS,
 ) -> CoreRoom:
-    """Return a room of the packet core; `parts` are files that tests of `steps` chosen by words are nearest to.
+    """Return a room of the packet core; `parts` are files that tests of `nearest` chosen by words are nearest to.
 
     `tests` are modules beside these, `others` files elsewhere.
     """
+    modules = [f"tests/{_PACKET}/test_{module}.py" for module in nearest]
     return CoreRoom(
         name,
         _PACKET,
         tuple(f"{_UNITS}/{file}" for file in files),
-        {f"*/{file}": (*_STEPS, "-k", words) for file, words in parts.items()},
+        {f"*/{file}": (*modules, "-k", words) for file, words in parts.items()},
         (*(f"tests/{_PACKET}/test_{test}.py" for test in tests), *others),
     )
 
@@ -31,7 +38,8 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         ("transports/*.cpp",),
         {
             "congestion*.cpp": "windows or cubic",
-            **dict.fromkeys(("bbr.cpp", "copa.cpp", "vegas.cpp", "delivery_rate.cpp"), "by_delay or bbr"),
+            **{f"{control}.cpp": control for control in ("bbr", "copa", "vegas")},
+            "delivery_rate.cpp": "bbr",
             "expresspass.cpp": "credit or expresspass or public_code",
             "flashpass.cpp": "flashpass or emulation",
             **dict.fromkeys(("credited.cpp", "segments.cpp"), "flashpass or emulation or reported"),
@@ -45,15 +53,37 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
     _packets(
         "balancers",
         ("routing/*.cpp",),
-        {"hermes.cpp": "hermes", "sensed_path.cpp": "hermes", "rack_*.cpp": "hermes"},
-        ("path_selection", "conga", "load_balancing", "sender_side_balancing", "label_switching", "table_switching"),
+        {
+            **dict.fromkeys(("hermes.cpp", "sensed_path.cpp", "rack_*.cpp"), "hermes"),
+            "clove_ecn.cpp": "clove or weight or flowlets_of_senders or acknowledgements_take",
+            "cong*.cpp": "test_conga",
+            "flow_bender.cpp": "flowbender or flows_move",
+            "flow_cells.cpp": "cells",
+            "flowlets.cpp": "flowlets",
+            "label_switched.cpp": "label",
+            "paths_in_turn.cpp": "turn or round or in_a_row",
+            "shortest_paths.cpp": "load_balancing or test_conga",
+        },
+        _CHOICES,
         ("tests/simulator/planned/test_switch_pipeline.py",),
+        ("steps", *_CHOICES),
     ),
     _packets(
         "queues",
         ("queues/*.cpp", "queues/admission.hpp"),
-        {"admission.hpp": "red", "strict_priority.cpp": "tokens", "buffer.cpp": "tokens"},
+        {
+            "admission.hpp": "red or threshold or rules_of_queues",
+            "buffer.cpp": "tokens or red_counts or link_fails or victims or random_drop or crosspoints",
+            "crosspoints.cpp": "crosspoints",
+            "drop_thresholds.cpp": "thresholds or droppable or link_fails",
+            "hashed_credits.cpp": "hashed_credits or tokens or link_fails",
+            "rounds.cpp": "weight or round_robin or crosspoints or link_fails",
+            "round_robin.cpp": "weight or round_robin",
+            "shared_buffer.cpp": "shared_buffer or busy_output or link_fails",
+            "strict_priority.cpp": "tokens or priorit or levels or refused or link_fails",
+        },
         ("shared_shaping", "table_switching", "disciplines", "simulation", "queueing_theory", "tcp"),
+        nearest=("queue_steps", "steps", "disciplines", "simulation", "shared_shaping", "table_switching"),
     ),
     CoreRoom(
         "fluid-core", "simulator/flow", ("simulator/flow/core/[!b]*.cpp",), {}, ("tests/simulator/flow/test_model.py",)

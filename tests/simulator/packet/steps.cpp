@@ -475,9 +475,10 @@ void hermes(Options options) {
 }
 
 // Queues of strict priority: the number of the packet that leaves, -1 for none, when to ask again, -1 for never, and
-// how many packets were dropped. The first steps make the queues and their shared buckets.
+// how many packets were dropped. The first steps make the queues and their shared buckets; a queue can be `alone`.
 void strict_priority(Options options) {
     Random random(option(options, "seed", std::uint64_t{0}));
+    const bool alone = option(options, "alone", false);
     require_empty(options);
     StrictPriorityRules rules;
     std::unique_ptr<Discipline> queues;
@@ -500,7 +501,7 @@ void strict_priority(Options options) {
                 one.queues.push_back(step.count());
         } else {
             if (!queues)
-                queues = rules.discipline({1, 0, shared});
+                queues = alone ? rules.queues.front().discipline({1, 0, shared}) : rules.discipline({1, 0, shared});
             const auto now = step.time();
             if (step.is("offer")) {
                 const auto id = pool.take();
@@ -512,10 +513,14 @@ void strict_priority(Options options) {
                 queues->offer(id, arrival);
             } else if (step.is("choose")) {
                 const auto chosen = queues->choose(pool, now);
-                if (chosen.packet != no_packet)
-                    number = pool[chosen.packet].number;
-                else
+                if (chosen.packet == no_packet) {
                     retry = shown(chosen.retry);
+                } else {
+                    number = pool[chosen.packet].number;
+                    port.free_at = now + port.rate.of(pool[chosen.packet].size);
+                }
+            } else if (step.is("drained")) {
+                retry = static_cast<double>(queues->drained_at(port));
             }
         }
         answer({number, retry, static_cast<double>(port.counters.dropped_packets)});

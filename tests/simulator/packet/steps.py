@@ -30,7 +30,7 @@ SOURCES = (
         )
     ),
     *(f"routing/{name}.cpp" for name in ("hermes", "rack_paths", "rack_probes", "sensed_path")),
-    *(f"queues/{name}.cpp" for name in ("buffer", "strict_priority")),
+    *(f"queues/{name}.cpp" for name in ("buffer", "fifo", "strict_priority")),
 )
 FLAGS = ("-std=c++20", "-O0", "-g0", "-ffp-contract=off", "-ffunction-sections", "-Wl,--gc-sections")
 """Unused functions go, and with them what they need of the simulation."""

@@ -354,3 +354,9 @@ def test_rules_of_queues_end_where_their_message_says(extreme: Fifo, beyond: Fif
     Simulation(switch(extreme), [flow])
     with pytest.raises(UnsoundError, match=r"must be|less than a packet"):
         Simulation(switch(beyond), [flow])
+
+
+def test_thresholds_of_red_that_are_equal_are_told_so() -> None:
+    flow = Flows.of(0, INPUTS, Packets(np.zeros(1), np.ones(1, np.int64)))
+    with pytest.raises(UnsoundError, match="high threshold must be above the low one"):
+        Simulation(switch(Fifo(marking=Red(0, 0))), [flow])
