@@ -81,7 +81,7 @@ class Execution:
         suffix: str = "",
     ) -> AbstractContextManager[list[Any]]:
         """Run `work` on each case, with what is the same for all; `told` decides which finished ones can be kept."""
-        sweep = Sweep(f"{self.name}{suffix}", told, shared, no_preparation, work, cases)
+        sweep = Sweep(f"{self.name}{suffix}", told, shared, no_preparation, work, cases=cases)
         return swept(sweep, workers_from(self.args), self.output, self.progress)
 
     def computed(self) -> dict[str, Any]:

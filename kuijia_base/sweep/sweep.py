@@ -221,7 +221,7 @@ def swept_by_key(
 ) -> Iterator[dict[Key, list[Any]]]:
     """Yield what `work` makes of each case, by key and in order, while the block writes the sweep's own files."""
     cases = [case for of_key in keyed.values() for case in of_key]
-    sweep = Sweep(name, {"cases_of": [repr(case) for case in cases]}, work, no_preparation, _result_of, cases)
+    sweep = Sweep(name, {"cases_of": [repr(case) for case in cases]}, work, no_preparation, _result_of, cases=cases)
     with swept(sweep, workers, output, progress) as found:
         left = iter(found)
         yield {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
