@@ -42,7 +42,6 @@ class Addition:
     """Something that an installed package adds.
 
     Attributes:
-        group: group of its entry point.
         name: name by which users select it.
         package: name and version of the package.
     """

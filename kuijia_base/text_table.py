@@ -83,11 +83,7 @@ class TextTable:
 
 
 class Page(str):
-    """Plain text that knows its tables.
-
-    Attributes:
-        parts: its lines and tables.
-    """
+    """Plain text that knows its tables."""
 
     __slots__ = ("parts",)
 
