@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
 from te_solver.formats.failures_file import load_down
@@ -18,6 +19,9 @@ from te_solver.programs.highs import Indices
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Program
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting
+
+_Likely = tuple[float, tuple[int, ...]]
+"""Probability of a scenario, and the elements that fail in it."""
 
 FAILURE_SETTINGS: Settings = {
     "file": WordSetting(""),
@@ -44,8 +48,8 @@ class Scenarios:
     left_out: float
 
 
-def scenarios_of(program: Program) -> Scenarios:
-    """Return the scenarios by a program's settings.
+def scenarios_of(program: Program, cut: NDArray[np.bool_] | None = None) -> Scenarios:
+    """Return the scenarios by a program's settings; see `drawn`.
 
     Raises:
         InputError: the file of probabilities cannot be used.
@@ -61,14 +65,21 @@ def scenarios_of(program: Program) -> Scenarios:
     if (of_edge >= 1).any():
         a, b = topology.edges[int(np.argmax(of_edge))]
         raise UnsoundError(("objective",), f"cable {a}-{b} is down with probability 1", "probabilities below 1")
-    return drawn(program.incidence, of_edge, program.number("cutoff"))
+    return drawn(program.incidence, of_edge, program.number("cutoff"), cut)
 
 
-def drawn(incidence: Incidence, down: Vector, cutoff: float) -> Scenarios:
+def drawn(incidence: Incidence, down: Vector, cutoff: float, cut: NDArray[np.bool_] | None = None) -> Scenarios:
     """Return all scenarios that are at least as likely as `cutoff`, for the probability that each edge is down.
 
     Edges that the same tunnels cross are one element, which is down if any of them is; edges without tunnels never
     matter. So scenarios of elements have the probabilities of all scenarios of edges that look alike to tunnels.
+
+    Args:
+        incidence: the tunnels.
+        down: probability that each edge is down.
+        cutoff: least probability of a scenario.
+        cut: True for pairs whose loss of all tunnels makes scenarios alike: those in which one failed element does this
+            to one of them are merged, and the most likely one stands for all. None to merge none.
     """
     crossing: dict[int, set[int]] = defaultdict(set)
     for tunnel in range(incidence.hops.size):
@@ -79,8 +90,10 @@ def drawn(incidence: Incidence, down: Vector, cutoff: float) -> Scenarios:
         up[frozenset(tunnels)] *= 1 - down[edge]
     elements = [(1 - share, sorted(tunnels)) for tunnels, share in up.items() if share < 1]
     found = _likely([share for share, _ in elements], cutoff)
-    failed = _rows([numbers for _, numbers in found], len(elements))
-    down_together = sp.csr_array(failed @ _rows([tunnels for _, tunnels in elements], incidence.hops.size))
+    lost = _rows([tunnels for _, tunnels in elements], incidence.hops.size)
+    if cut is not None:
+        found = _merged(found, _cutting(incidence, lost, cut))
+    down_together = sp.csr_array(_rows([numbers for _, numbers in found], len(elements)) @ lost)
     down_together.sort_indices()
     down_together.data[:] = 1
 
@@ -107,10 +120,24 @@ def _rows(columns: Sequence[Sequence[int]], width: int) -> sp.csr_array:
     """Return a matrix with 1 in these columns of each row."""
     starts = np.cumsum([0, *map(len, columns)], dtype=np.int32)
     places = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=int(starts[-1]))
-    return sp.csr_array((np.ones(places.size, dtype=np.int32), places, starts), shape=(len(columns), width))
+    return sp.csr_array((np.ones(places.size, dtype=np.int8), places, starts), shape=(len(columns), width))
 
 
-def _likely(down: list[float], cutoff: float) -> list[tuple[float, tuple[int, ...]]]:
+def _cutting(incidence: Incidence, lost: sp.csr_array, cut: NDArray[np.bool_]) -> frozenset[int]:
+    """Return the elements that take down all tunnels of one of the pairs, for the tunnels that each takes down."""
+    of_pair = sp.coo_array(incidence.pairs @ lost.T)
+    tunnels = np.bincount(incidence.pair_of_tunnel, minlength=cut.size)
+    return frozenset(of_pair.col[cut[of_pair.row] & (of_pair.data == tunnels[of_pair.row])].tolist())
+
+
+def _merged(found: list[_Likely], cutting: frozenset[int]) -> list[_Likely]:
+    """Return the scenarios, one in place of those in which a cutting element fails."""
+    others = [scenario for scenario in found if cutting.isdisjoint(scenario[1])]
+    alike = [scenario for scenario in found if not cutting.isdisjoint(scenario[1])]
+    return [*others, (sum(share for share, _ in alike), max(alike)[1])] if alike else others
+
+
+def _likely(down: list[float], cutoff: float) -> list[_Likely]:
     """Return the sets of failed elements of at least this probability, each with it.
 
     Every scenario differs from the most likely one in some elements, each of which makes it less likely.
@@ -119,7 +146,7 @@ def _likely(down: list[float], cutoff: float) -> list[tuple[float, tuple[int, ..
     factor = [min(share, 1 - share) / max(share, 1 - share) for share in down]
     order = sorted(range(len(down)), key=lambda number: -factor[number])
     first = float(np.prod([max(share, 1 - share) for share in down]))
-    found: list[tuple[float, tuple[int, ...]]] = []
+    found: list[_Likely] = []
     pending: list[tuple[float, int, frozenset[int]]] = [(first, 0, frozenset(usual))]
     while pending:
         probability, begin, failed = pending.pop()

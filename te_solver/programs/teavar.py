@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,8 @@ from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, Term,
 from te_solver.programs.program import Allocation, Objective, Program, total
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 
+Whole = TypeVar("Whole", np.int64, np.uint64)
+
 _TOLERANCE = 1e-7
 """Loss by which a scenario may exceed what the program allows for it."""
 
@@ -27,6 +30,12 @@ _MOST_ROWS = 400_000
 
 _ROWS_AT_ONCE = 100_000
 """Most rows that are taken in after one solution."""
+
+_ENTRIES_AT_ONCE = 1 << 22
+"""Tunnels that are down in scenarios, counted in each, which are looked at together."""
+
+_COMPARED = 64
+"""Kinds of losses of a pair with which each is compared: with four tunnels there are 15."""
 
 _DUST = 1e-9
 """A rate below this share of what its tunnel could carry alone is the solver's rounding."""
@@ -68,7 +77,7 @@ class Teavar(Program):
         if not asking.size:
             nothing = np.zeros(incidence.hops.size)
             return Allocation(nothing, np.zeros(demand.size), TITLE, 0.0, value=0.0)
-        scenarios = scenarios_of(self)
+        scenarios = scenarios_of(self, demand > 0 if self.word("loss") == "max" else None)
         if scenarios.left_out >= 1 - beta:
             problem = (
                 f"scenarios from cutoff={self.number('cutoff'):g} on have probability {1 - scenarios.left_out:.6g}"
@@ -77,7 +86,7 @@ class Teavar(Program):
         risk = _Risk(self, TunnelShares(incidence, room, demand), demand, scenarios)
         found, seconds = risk.least()
         value = float(found.objective)
-        found, more = risk.most_granted(value)
+        found, more = risk.most_granted(found)
         rates = within_capacity(incidence, room, risk.rates(found))
         granted = np.minimum(incidence.pairs @ rates, demand)
         return Allocation(rates, granted, TITLE, seconds + more, value=max(value, 0.0))
@@ -93,19 +102,15 @@ class _Risk:
         self._fixed = scenarios.left_out / tail
         # Share of its pair's demand that each tunnel's variable stands for.
         of_tunnel = self._incidence.pair_of_tunnel
-        asked = demand[of_tunnel]
-        self._part = np.divide(shares.scale.alone, asked, out=np.zeros(asked.size), where=asked > 0)
-        self._scenario, pair, lost = _losses(self._incidence, scenarios, demand > 0)
-        everything = np.zeros(0, dtype=np.int64)
-        if program.word("loss") == "max":
-            everything = np.unique(self._scenario[lost == _all_tunnels(self._incidence)[pair]]).astype(np.int64)
-            other = ~np.isin(self._scenario, everything)
-            self._scenario, pair, lost = self._scenario[other], pair[other], lost[other]
-        self._lazily = program.word("loss") == "max" and self._scenario.size > _MOST_ROWS
-        masks, mask = np.unique(lost, return_inverse=True)
-        kinds, kind = np.unique(pair * masks.size + mask, return_inverse=True)
+        own = demand[of_tunnel]
+        self._part = np.divide(shares.scale.alone, own, out=np.zeros(own.size), where=own > 0)
+        worst_counts = program.word("loss") == "max"
+        self._scenario, pair, lost, everything = _losses(self._incidence, scenarios, demand > 0, apart=worst_counts)
+        self._lazily = worst_counts and self._scenario.size > _MOST_ROWS
+        masks, mask = _numbered(lost, int(lost.max(initial=0)) + 1)
+        kinds, kind = _numbered(pair * masks.size + mask, demand.size * masks.size)
         self._kind = kind.astype(np.int32)
-        self._pair_of_kind, masks_of_kind = kinds // masks.size, masks[kinds % masks.size]
+        self._pair_of_kind, self._lost_of_kind = kinds // masks.size, masks[kinds % masks.size]
         self._program = linear = Linear(program.options.solver)
         self._tunnels = linear.variables(self._incidence.hops.size, caps=shares.caps)
         self._threshold = linear.variables(1, cost=1.0 - self._fixed, caps=1.0)
@@ -113,14 +118,13 @@ class _Risk:
         self._usual = linear.variables(demand.size)
         self._loss = linear.variables(0 if self._lazily else self._pair_of_kind.size)
         linear.rows((self._tunnels, shares.load), at_most=shares.capacity)
-        sent = sp.csr_array(self._incidence.pairs) @ sp.diags_array(self._part)
-        linear.rows(
-            (self._usual, _identity(demand.size)), (self._tunnels, sent), at_least=np.where(demand > 0, 1.0, 0.0)
-        )
-        self._alive = _alive(self._incidence, self._pair_of_kind, masks_of_kind, self._part)
+        self._sent = sp.csr_array(self._incidence.pairs) @ sp.diags_array(self._part)
+        asked = np.where(demand > 0, 1.0, 0.0)
+        linear.rows((self._usual, _identity(demand.size)), (self._tunnels, self._sent), at_least=asked)
+        self._alive = _alive(self._incidence, self._pair_of_kind, self._lost_of_kind, self._part)
         if not self._lazily:
             linear.rows((self._loss, _identity(self._pair_of_kind.size)), (self._tunnels, self._alive), at_least=1.0)
-        if program.word("loss") == "mean":
+        if not worst_counts:
             self._waiting = np.zeros(0, dtype=np.int64)
             self._add_means()
         else:
@@ -139,17 +143,37 @@ class _Risk:
         found, seconds = self._settled()
         return LinearOptimum(found.values, found.prices, found.objective + self._fixed, found.seconds), seconds
 
-    def most_granted(self, value: float) -> tuple[LinearOptimum, float]:
+    def most_granted(self, found: LinearOptimum) -> tuple[LinearOptimum, float]:
         """Return the rates with no more risk that grant the most without failures, and the seconds."""
         program, shares, count = self._program, self._shares, self._demand.size
-        cost = program.costs()
-        program.rows((ProgramBlock(0, cost.size), row(cost)), at_most=value - self._fixed + _TOLERANCE)
+        if self._lazily:
+            program = self._no_more_loss(found)
+        else:
+            cost = program.costs()
+            program.rows((ProgramBlock(0, cost.size), row(cost)), at_most=found.objective - self._fixed + _TOLERANCE)
         granted = program.variables(count, caps=self._demand / shares.scale.most)
         program.rows((granted, _identity(count)), (self._tunnels, -shares.sent), at_most=0.0)
         hops = self._incidence.hops
         program.price(granted, -shares.scale.most / shares.scale.unit)
         program.price(self._tunnels, shares.worth * _HOPS_MATTER * hops / hops.max(), alone=False)
+        if self._lazily:
+            best = program.solve()
+            return best, best.seconds
         return self._settled()
+
+    def _no_more_loss(self, found: LinearOptimum) -> Linear:
+        """Return a program of rates alone, under which no scenario loses more than in a solution."""
+        shares, allowed = self._shares, self._allowed(found) + _TOLERANCE
+        program = Linear(self._program.solver, self._program.method)
+        tunnels = program.variables(self._incidence.hops.size, caps=shares.caps)
+        program.rows((tunnels, shares.load), at_most=shares.capacity)
+        program.rows((tunnels, self._sent), at_least=np.where(self._demand > 0, 1.0 - allowed.min(), 0.0))
+        of_kind = np.ones(self._pair_of_kind.size)
+        np.minimum.at(of_kind, self._kind, allowed[self._scenario])
+        kinds = np.arange(of_kind.size)
+        kinds = kinds[(of_kind < 1) & ~self._implied(kinds, of_kind)]
+        program.rows((tunnels, self._alive[kinds]), at_least=1.0 - of_kind[kinds])
+        return program
 
     def rates(self, found: LinearOptimum) -> Vector:
         """Return the Mbit/s of each tunnel, up to the solver's tolerance within capacities."""
@@ -162,15 +186,31 @@ class _Risk:
         while True:
             found = self._program.solve()
             seconds += found.seconds
-            allowed = float(self._threshold.of(found.values)[0]) + self._excess.of(found.values)
+            allowed = self._allowed(found)
             beyond = self._lost(found)[self._kind[self._waiting]] - allowed[self._scenario[self._waiting]]
             violated = np.flatnonzero(beyond > _TOLERANCE)
             if not violated.size:
                 return found, seconds
             violated = violated[np.argsort(-beyond[violated], kind="stable")]
-            # Of each kind, the row of the scenario that allows it least.
-            _, first = np.unique(self._kind[self._waiting[violated]], return_index=True)
-            self._add_losses(self._waiting[violated[np.sort(first)[:_ROWS_AT_ONCE]]])
+            # Of each kind, the row of the scenario that allows it least, unless another kind's implies it.
+            entries = self._waiting[violated]
+            _, first = np.unique(self._kind[entries], return_index=True)
+            first = first[~self._implied(self._kind[entries[first]], allowed[self._scenario[entries[first]]])]
+            self._add_losses(entries[np.sort(first)[:_ROWS_AT_ONCE]])
+
+    def _implied(self, kinds: NDArray[np.integer], allowed: Vector) -> NDArray[np.bool_]:
+        """Return True for kinds, in ascending order, of a pair that loses more tunnels in another one, allowed less."""
+        implied = np.zeros(kinds.size, dtype=np.bool_)
+        pair, lost = self._pair_of_kind[kinds], self._lost_of_kind[kinds]
+        for further in range(1, min(kinds.size, _COMPARED + 1)):  # a set of more tunnels has a greater number
+            same = pair[:-further] == pair[further:]
+            within = (lost[:-further] & ~lost[further:]) == 0
+            implied[:-further] |= same & within & (allowed[:-further] >= allowed[further:] - _TOLERANCE / 2)
+        return implied
+
+    def _allowed(self, found: LinearOptimum) -> Vector:
+        """Return the loss that each scenario may have."""
+        return np.asarray(self._threshold.of(found.values)[0] + self._excess.of(found.values))
 
     def _lost(self, found: LinearOptimum) -> Vector:
         """Return the share of its demand that each kind loses."""
@@ -215,18 +255,45 @@ class _Risk:
 
 
 def _losses(
-    incidence: Incidence, scenarios: Scenarios, asking: NDArray[np.bool_]
-) -> tuple[Indices, Indices, NDArray[np.uint64]]:
-    """Return the scenario and the pair of each loss, and the lost tunnels: bit i for the i-th one of the pair."""
-    down = scenarios.down
-    scenario = np.repeat(np.arange(down.shape[0], dtype=np.int32), np.diff(down.indptr))
-    tunnel = down.indices
-    pair = incidence.pair_of_tunnel[tunnel].astype(np.int32)
-    kept = asking[pair]
-    scenario, tunnel, pair = scenario[kept], tunnel[kept], pair[kept]
-    begin = np.flatnonzero((np.diff(scenario, prepend=-1) != 0) | (np.diff(pair, prepend=-1) != 0))
-    lost = np.bitwise_or.reduceat(_bits(incidence)[tunnel], begin) if begin.size else np.zeros(0, dtype=np.uint64)
-    return scenario[begin], pair[begin].astype(np.int64), lost
+    incidence: Incidence, scenarios: Scenarios, asking: NDArray[np.bool_], *, apart: bool
+) -> tuple[Indices, Indices, NDArray[np.uint64], Indices]:
+    """Return the scenario and the pair of each loss, the lost tunnels, and scenarios in which some pair loses all.
+
+    Lost tunnels are numbers with bit i for the i-th one of the pair. With `apart`, losses in scenarios in which some
+    pair loses all of its tunnels are left out, and these scenarios returned; otherwise none are.
+    """
+    down, bits, everything = scenarios.down, _bits(incidence), _all_tunnels(incidence)
+    owner = incidence.pair_of_tunnel.astype(np.int32)
+    found, cut = [], []
+    # In parts: all entries together would take ten times their memory.
+    bounds = np.searchsorted(down.indptr, np.arange(0, down.nnz, _ENTRIES_AT_ONCE))
+    for first, last in pairwise(np.unique([0, *bounds, down.shape[0]]).tolist()):
+        tunnel = down.indices[down.indptr[first] : down.indptr[last]]
+        scenario = np.repeat(np.arange(first, last, dtype=np.int32), np.diff(down.indptr[first : last + 1]))
+        kept = asking[owner[tunnel]]
+        scenario, tunnel = scenario[kept], tunnel[kept]
+        pair = owner[tunnel]
+        begin = np.flatnonzero((np.diff(scenario, prepend=-1) != 0) | (np.diff(pair, prepend=-1) != 0))
+        lost = np.bitwise_or.reduceat(bits[tunnel], begin) if begin.size else np.zeros(0, dtype=np.uint64)
+        scenario, pair = scenario[begin], pair[begin]
+        if apart:
+            whole = np.unique(scenario[lost == everything[pair]])
+            other = ~np.isin(scenario, whole)
+            scenario, pair, lost = scenario[other], pair[other], lost[other]
+            cut.append(whole)
+        found.append((scenario, pair, lost))
+    scenario, pair, lost = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return scenario, pair.astype(np.int64), lost, np.concatenate([*cut, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+
+
+def _numbered(values: NDArray[Whole], end: int) -> tuple[NDArray[Whole], Indices]:
+    """Return the different values, all below `end`, and the place of each among them: `np.unique` without a sort."""
+    if end > values.size:
+        different, place = np.unique(values, return_inverse=True)
+        return different, place
+    there = np.zeros(end, dtype=np.bool_)
+    there[values] = True
+    return np.flatnonzero(there).astype(values.dtype), (np.cumsum(there) - 1)[values]
 
 
 def _bits(incidence: Incidence) -> NDArray[np.uint64]:

@@ -14,6 +14,7 @@ from kuijia_base.errors import InputError, UnsoundError
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
 from te_solver.programs.failure_scenarios import drawn
+from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Options
 from te_solver.programs.settings import Values
 from te_solver.programs.teavar import Teavar
@@ -81,15 +82,37 @@ def test_the_risk_is_that_of_the_program_with_all_failures(
 @pytest.mark.slow
 @settings(max_examples=25)
 @given(cases(max_nodes=4, max_tunnels=3), st.sampled_from([0.5, 0.9]))
-def test_rows_that_are_taken_in_two_at_a_time_give_the_same_risk(case: Case, beta: float) -> None:
+def test_rows_that_are_taken_in_two_at_a_time_give_rates_of_the_same_risk(case: Case, beta: float) -> None:
     assume((case.demand > 0).any())
+    assume(len(case.topology.edges) <= 5)
     options = Options(settings={"beta": beta, "probability": 0.1, "cutoff": 1e-9})
-    at_once = Teavar(case.incidence, options).solve(case.capacity, case.demand).value
+    at_once = Teavar(case.incidence, options).solve(case.capacity, case.demand)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("te_solver.programs.teavar._MOST_ROWS", 0)
         patch.setattr("te_solver.programs.teavar._ROWS_AT_ONCE", 2)
-        in_turn = Teavar(case.incidence, options).solve(case.capacity, case.demand).value
-    assert in_turn == pytest.approx(at_once, abs=1e-6)
+        patch.setattr("te_solver.programs.teavar._ENTRIES_AT_ONCE", 3)
+        in_turn = Teavar(case.incidence, options).solve(case.capacity, case.demand)
+    assert in_turn.value == pytest.approx(at_once.value, abs=1e-6)
+    assert in_turn.granted.sum() <= at_once.granted.sum() * (1 + 1e-5) + 1e-5
+    assert risk_of(case, in_turn.rates, 0.1, beta) == pytest.approx(in_turn.value, abs=1e-5)
+
+
+def risk_of(case: Case, rates: Vector, probability: float, beta: float) -> float:
+    """Return the conditional value at risk of given rates: the mean of the greatest losses, those of the worst tail."""
+    edges = case.topology.edges
+    losses = []
+    for failed in chain.from_iterable(combinations(edges, size) for size in range(len(edges) + 1)):
+        share = probability ** len(failed) * (1 - probability) ** (len(edges) - len(failed))
+        kept = np.array(
+            [np.array(case.owned(pair)) @ (rates * case.alive(failed)) for pair in range(len(case.demands))]
+        )
+        asking = case.demand > 0
+        losses.append((float(np.max(1 - kept[asking] / case.demand[asking], initial=0.0)), share))
+    left, value = 1 - beta, 0.0
+    for loss, share in sorted(losses, reverse=True):
+        value += loss * min(share, left) / (1 - beta)
+        left = max(left - share, 0.0)
+    return value
 
 
 @pytest.mark.slow
@@ -149,6 +172,21 @@ def test_the_most_likely_scenarios_are_merged_where_tunnels_cannot_tell_them_apa
         sorted([0.9 * (1 - either), 0.1 * (1 - either), 0.9 * either, 0.1 * either], reverse=True)
     )
     assert found.left_out == pytest.approx(0)
+
+
+def test_scenarios_in_which_one_failure_cuts_a_pair_off_are_merged() -> None:
+    """A way in front of the three ones is all that two pairs have, of which one asks for nothing."""
+    topology = Topology("and one", ("r", *THREE_WAYS.nodes), (Link("r", "s", 10.0), *THREE_WAYS.links))
+    case = Case.of(topology, [Demand("r", "t", 10), Demand("s", "t", 10)], 2)
+    down = np.array([0.4, 0.1, 0.2, 0.0, 0.0, 0.0])
+    assert drawn(case.incidence, down, 1e-9).probability.size == 7  # both ways of s fail: nothing is left to r either
+    found = drawn(case.incidence, down, 1e-9, np.array([True, True]))
+    uncut = [0.6 * 0.9 * 0.8, 0.6 * 0.1 * 0.8, 0.6 * 0.9 * 0.2, 0.6 * 0.1 * 0.2]
+    assert found.probability.tolist() == pytest.approx(sorted([*uncut, 0.4], reverse=True))
+    assert found.left_out == pytest.approx(0)
+    cut = found.down.toarray()[np.argmin(abs(found.probability - 0.4))]
+    assert cut.tolist() == [1, 1, 0, 0]
+    assert drawn(case.incidence, down, 1e-9, np.array([False, True])).probability.size == 7
 
 
 def test_a_cutoff_that_leaves_out_more_than_beta_allows_is_refused() -> None:
