@@ -277,9 +277,10 @@ class Gateway:
         """Take in a frame that a switch has sent to the controller, whatever it is."""
         self._do(self._neighbours.arrived(switch, port, frame, self._clock()))
 
-    def port_went_down(self, switch: str, port: int) -> None:
-        """Take in that a port of the network went down."""
-        self._neighbours.port_went_down(switch, port, self._clock())
+    def port_changed(self, switch: str, port: int, *, live: bool) -> None:
+        """Take in that a port of the network went down or came up."""
+        change = self._neighbours.port_came_up if live else self._neighbours.port_went_down
+        change(switch, port, self._clock())
 
     def tend(self) -> None:
         """Ask and age who is due; call this at regular intervals while this controller acts."""

@@ -51,6 +51,7 @@ _KINDS: Final = {
     IcmpError.NET_UNREACHABLE: (1, 0),
     IcmpError.PROHIBITED: (1, 1),
     IcmpError.HOST_UNREACHABLE: (1, 3),
+    IcmpError.PORT_UNREACHABLE: (1, 4),
     IcmpError.TOO_LONG: (2, 0),
     IcmpError.TIME_EXCEEDED: (3, 0),
 }
@@ -210,6 +211,12 @@ def solicitation(mac: bytes, address: IPv6Address, card: bytes | None) -> bytes:
     to = group if card is None else address
     packet = _discovery(_SOLICITATION, 0, address, to, _SOURCE_OPTION, mac)
     return framed(multicast_mac(group) if card is None else card, mac, packet)
+
+
+def moved_away(address: IPv6Address, mac: bytes) -> bytes:
+    """Return the frame by which a router tells a cable that it is the way to an address (RFC 4861, section 7.2.6)."""
+    packet = _discovery(_ADVERTISEMENT, _ROUTER | _OVERRIDE, address, ALL_NODES, _TARGET_OPTION, mac)
+    return framed(multicast_mac(ALL_NODES), mac, packet)
 
 
 def _discovery(kind: int, flags: int, target: IPv6Address, to: IPv6Address, option: int, mac: bytes) -> bytes:

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import chain, count
-from typing import Generic, TypeVar
 
 from kuijia_app.control.host_frames import (
     BROADCAST,
@@ -37,12 +36,13 @@ from kuijia_app.control.ipv6_frames import (
     echo_reply_ipv6,
     icmpv6_error,
     is_unicast_ipv6,
+    moved_away,
     read_ipv6,
     solicitation,
 )
 from kuijia_app.control.known_hosts import KnownHost, KnownHosts
 from kuijia_app.gate.limits import Allowance
-from kuijia_app.tables.families import Address, Family, Prefix, family_of
+from kuijia_app.tables.families import Address, Prefix, PrefixTable
 from kuijia_app.tables.neighbours import (
     GATEWAY_MAC,
     LINK_LOCAL_GATEWAY,
@@ -88,6 +88,15 @@ RATE, BURST = 1000.0, 2000.0
 ERRORS_RATE, ERRORS_BURST = 20.0, 50.0
 """Errors of both families that hosts of a site are told of in a second, and at once (RFC 1812, section 4.3.2.8)."""
 
+SETTLED = 1.0
+"""Seconds after which a host that has moved to another port is expected to stay there."""
+
+TAKEN = 1.5
+"""Seconds after which who has asked whether an address is free answers for it (RFC 4862, section 5.4)."""
+
+_WITH_PORTS = frozenset({6, 17})
+"""Protocol numbers of TCP and UDP, for which a gateway has no port."""
+
 _GATEWAY = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
 _PUT_OFF = 0.1
 _NOBODY = IPv4Address(0)
@@ -96,8 +105,6 @@ Said = ArpFrame | NeighbourFrame
 """What a host says of an address, and perhaps asks."""
 
 IpFrame = Ipv4Frame | Ipv6Frame
-
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +152,15 @@ class _Doubted:
     questions: int = 0
 
 
+@dataclass(slots=True)
+class _Moved:
+    """A host that has left a port a moment ago, whose neighbours there should hear it; None if it has come back."""
+
+    site: _Site
+    packed: bytes
+    port: int | None
+
+
 class _Site:
     """State of one segment."""
 
@@ -153,6 +169,7 @@ class _Site:
         self.hosts = KnownHosts()
         self.doubted: dict[bytes, _Doubted] = {}
         self.sought: dict[Address, _Sought] = {}
+        self.moved: dict[bytes, _Moved] = {}
         self.errors = Allowance(ERRORS_RATE, ERRORS_BURST, now)
 
     def frame(self, port: int, frame: bytes) -> FrameOut:
@@ -199,12 +216,12 @@ class LearnedHosts:
         for segment in segments:
             sites[segment.switch].append(_Site(segment, now))
         self._switches = {switch: _Switch(tuple(its), now) for switch, its in sites.items()}
-        self._all = _Prefixes((prefix, None) for prefix in prefixes)
+        self._all = PrefixTable((prefix, None) for prefix in prefixes)
         owned = ((prefix, site) for site in self._all_sites() for prefix in site.segment.prefixes)
-        self._owners: _Prefixes[_Site] = _Prefixes(owned)
+        self._owners: PrefixTable[_Site] = PrefixTable(owned)
         self._allowance = Allowance(RATE, BURST, now)
         self._order = count()
-        self._due: list[tuple[float, int, _Sought | _Doubted]] = []
+        self._due: list[tuple[float, int, _Sought | _Doubted | _Moved]] = []
 
     def _all_sites(self) -> Iterator[_Site]:
         return (site for its in self._switches.values() for site in its.sites)
@@ -247,7 +264,7 @@ class LearnedHosts:
     def forget(self) -> None:
         """Forget all hosts: another controller has answered them."""
         for site in self._all_sites():
-            for each in (site.hosts, site.doubted, site.sought):
+            for each in (site.hosts, site.doubted, site.sought, site.moved):
                 each.clear()
         self._due.clear()
 
@@ -267,7 +284,7 @@ class LearnedHosts:
         if isinstance(found, ArpFrame | NeighbourFrame):
             if sender is not None:
                 self._said(sender, port, found, now, step)
-        elif found is not None and not self._is_for_gateway_alone(sender, found, port, step):
+        elif found is not None and not self._is_for_gateway_alone(sender, found, port, now, step):
             # Entries that look for a host at its switch have removed the tag by which its sender would be known.
             self._packet(its.receiver(found.destination) or sender or its.sites[0], found, now, step)
         return step
@@ -280,7 +297,9 @@ class LearnedHosts:
                 self._doubt(site, host, 0, now)
         while self._due and self._due[0][0] <= now:
             asked = heapq.heappop(self._due)[-1]
-            if isinstance(asked, _Doubted):
+            if isinstance(asked, _Moved):
+                self._tell_move(asked, step)
+            elif isinstance(asked, _Doubted):
                 if asked.site.doubted.get(asked.packed) is asked:  # else it was heard of
                     self._ask_doubted(asked, now, step)
             elif asked.site.sought.get(asked.address) is asked:  # else there was an answer
@@ -295,6 +314,14 @@ class LearnedHosts:
                     if host.port == port:
                         self._doubt(site, host, 1, now)  # the question goes out of all ports
 
+    def port_came_up(self, switch: str, port: int, now: float) -> None:
+        """Ask for a router at a port: it may have been replaced by another one, which waits for packets."""
+        for site in self._sites(switch):
+            router = site.segment.router
+            host = None if router is None else site.hosts.get(router.packed)
+            if host is not None and host.port == port:
+                self._doubt(site, host, 1, now)
+
     def _doubt(self, site: _Site, host: KnownHost, questions: int, now: float) -> None:
         """Ask for a known host from now on, as if it had been asked so many questions."""
         doubted = site.doubted[host.packed] = _Doubted(site, host.packed, questions)
@@ -306,6 +333,10 @@ class LearnedHosts:
         is_host = on_cable and not (segment.is_gateway(said.sender) or segment.is_broadcast(said.sender))
         if is_host and _is_card(said.sender_mac):
             self._heard(site, said.sender, said.sender_mac, port, now, step)
+        known = site.hosts.get(said.target.packed) if said.sender.is_unspecified else None
+        is_elsewhere = known is not None and (known.port, known.mac) != (port, said.sender_mac)
+        if known is not None and is_elsewhere and known.packed not in site.doubted:
+            self._doubt(site, known, 1, now + TAKEN)  # perhaps it has moved
         if not said.is_question or said.target == said.sender or not _is_card(said.sender_mac):
             return
         if self._is_answered(site, port, said, now, step):
@@ -351,10 +382,35 @@ class LearnedHosts:
                 keys = {(entry.priority, entry.match) for _, entry in its}
                 old = ((site.segment.switch, entry) for entry in _entries(site, before))
                 step.deleted += (each for each in old if (each[1].priority, each[1].match) not in keys)
+                if before.port != port:
+                    self._note_move(site, before, now)
             step.put += its
         sought = site.sought.pop(address, None)
         if sought is not None:
             self._answer_seekers(sought, host, step)
+
+    def _note_move(self, site: _Site, before: KnownHost, now: float) -> None:
+        """Have the neighbours that a host left behind told of it, unless it comes back at once.
+
+        Then two ports lead to the same cable, and who heard that would believe that two hosts have the address.
+        """
+        moved = site.moved.get(before.packed)
+        if moved is not None:
+            moved.port = None
+            return
+        moved = site.moved[before.packed] = _Moved(site, before.packed, before.port)
+        heapq.heappush(self._due, (now + SETTLED, next(self._order), moved))
+
+    @staticmethod
+    def _tell_move(moved: _Moved, step: NeighbourStep) -> None:
+        site, address = moved.site, ip_address(moved.packed)
+        if site.moved.pop(moved.packed, None) is not moved or moved.port is None:
+            return
+        if isinstance(address, IPv6Address):
+            frame = moved_away(address, _GATEWAY)
+        else:
+            frame = arp_request(_GATEWAY, address, address).frame(BROADCAST)
+        step.frames.append(site.frame(moved.port, frame))
 
     @staticmethod
     def _answer_seekers(sought: _Sought, host: KnownHost, step: NeighbourStep) -> None:
@@ -366,13 +422,18 @@ class LearnedHosts:
                 step.frames.append(site.frame(asker, said.answer(_GATEWAY)))
 
     @staticmethod
-    def _is_for_gateway_alone(sender: _Site | None, packet: IpFrame, port: int, step: NeighbourStep) -> bool:
-        """Return True for a packet that no router forwards; an echo between link-local addresses is answered."""
+    def _is_for_gateway_alone(
+        sender: _Site | None, packet: IpFrame, port: int, now: float, step: NeighbourStep
+    ) -> bool:
+        """Return True for a packet that no router forwards; those between link-local addresses are answered."""
         if not isinstance(packet, Ipv6Frame):
             return False
         to_gateway = packet.destination == LINK_LOCAL_GATEWAY
         if to_gateway and packet.source.is_link_local and sender is not None and _is_card(packet.source_mac):
             answer = echo_reply_ipv6(packet)
+            is_refused = packet.protocol in _WITH_PORTS and packet.may_be_answered
+            if is_refused and sender.errors.take(now):
+                answer = icmpv6_error(packet, IcmpError.PORT_UNREACHABLE, LINK_LOCAL_GATEWAY)
             if answer is not None:
                 step.frames.append(sender.frame(port, framed(packet.source_mac, _GATEWAY, answer)))
             return True
@@ -385,15 +446,17 @@ class LearnedHosts:
             answer = _echo_reply(packet)
             if answer is not None:
                 self._send(packet.source, answer, now, step)
+            elif packet.protocol in _WITH_PORTS:
+                self._refuse(packet, IcmpError.PORT_UNREACHABLE, now, step)
             return
         if segment.is_broadcast(packet.destination):
             return
         if packet.ttl <= 1:
-            self._refuse(site, packet, IcmpError.TIME_EXCEEDED, now, step)
+            self._refuse(packet, IcmpError.TIME_EXCEEDED, now, step)
             return
         hop = segment.next_hop(packet.destination)
         if hop is None:
-            self._refuse(site, packet, self._why_not_carried(packet), now, step)
+            self._refuse(packet, self._why_not_carried(packet), now, step)
             return
         host = site.hosts.get(hop.packed)
         if host is None:
@@ -412,14 +475,15 @@ class LearnedHosts:
         is_too_long = self._mtu is not None and len(packet.packet) > self._mtu
         return IcmpError.TOO_LONG if is_too_long else IcmpError.PROHIBITED
 
-    def _refuse(self, site: _Site, packet: IpFrame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
+    def _refuse(self, packet: IpFrame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
         """Report an error to the source of a packet, within limits, from the gateway that it knows."""
         if kind is IcmpError.TOO_LONG and isinstance(packet, Ipv4Frame) and packet.may_be_fragmented:
             return  # its sender expects fragments, which nothing here makes
-        if not packet.may_be_answered or not site.errors.take(now):
+        home = self._owners.of(packet.source)
+        if home is None or not packet.may_be_answered or not home.errors.take(now):
             return
-        home = self._owners.of(packet.source) or site
-        gateway = home.segment.gateway_for(packet.source)
+        is_own = kind is IcmpError.PORT_UNREACHABLE
+        gateway = packet.destination if is_own else home.segment.gateway_for(packet.source)
         mtu = self._mtu if kind is IcmpError.TOO_LONG else None
         error = None if gateway is None else _error(packet, kind, gateway, mtu or 0)
         if error is not None:
@@ -454,7 +518,7 @@ class LearnedHosts:
         if sought.questions >= QUESTIONS:
             del site.sought[sought.address]
             for packet in sought.waiting:
-                self._refuse(site, packet, IcmpError.HOST_UNREACHABLE, now, step)
+                self._refuse(packet, IcmpError.HOST_UNREACHABLE, now, step)
             return
         if self._allowance.take(now):
             sought.questions += 1
@@ -493,31 +557,6 @@ class LearnedHosts:
             frame = question.frame(card or BROADCAST)
         ports = segment.ports if host is None else (host.port,)
         step.frames += (site.frame(port, frame) for port in ports)
-
-
-class _Prefixes(Generic[_Value]):
-    """Finds the prefix that contains an address; prefixes do not overlap."""
-
-    def __init__(self, prefixes: Iterable[tuple[Prefix, _Value]]) -> None:
-        self._by_length: dict[Family, dict[int, dict[int, _Value]]] = {family: {} for family in Family}
-        for prefix, value in prefixes:
-            by_length = self._by_length[family_of(prefix)]
-            by_length.setdefault(prefix.prefixlen, {})[int(prefix.network_address)] = value
-
-    def has(self, address: Address) -> bool:
-        """Return True if a prefix contains the address."""
-        return next(self._found(address), None) is not None
-
-    def of(self, address: Address) -> _Value | None:
-        """Return the value of the prefix that contains the address, None if none does."""
-        return next((value for (value,) in self._found(address)), None)
-
-    def _found(self, address: Address) -> Iterator[tuple[_Value]]:
-        family = family_of(address)
-        for length, values in self._by_length[family].items():
-            start = int(address) >> family.bits - length << family.bits - length
-            if start in values:
-                yield (values[start],)
 
 
 def _echo_reply(packet: IpFrame) -> bytes | None:

@@ -356,8 +356,6 @@ class ControlledSwitches:
         if state.number not in self.wiring.ports(connection.switch):
             return None
         self.network_log.port(connection.switch, state.number, self._runtime.now(), live=live)
-        if not live:
-            self.gateway.port_went_down(connection.switch, state.number)
         return connection.switch, live
 
     def _live_ports(self, switch: str, states: Mapping[int, PortState]) -> dict[int, bool]:
@@ -372,10 +370,11 @@ class ControlledSwitches:
         }
 
     def note_port(self, switch: str, port: int, *, live: bool, is_damped: bool) -> None:
-        """Log a port-status that says something new, but none of a port that is held down: it may go on without end."""
+        """Take in a port-status that says something new; those of a port that is held down may go on without end."""
         if not is_damped and self._noted_ports.get((switch, port)) != live:
             self._noted_ports[switch, port] = live
             self._runtime.log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+            self.gateway.port_changed(switch, port, live=live)
 
     def watch_tables(self, now: float) -> None:
         """Poll the switches that are due, and try again where a rest is over; call this regularly."""

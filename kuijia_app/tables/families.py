@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Generic, TypeVar
+
+_Value = TypeVar("_Value")
 
 Address = IPv4Address | IPv6Address
 Prefix = IPv4Network | IPv6Network
@@ -54,3 +57,28 @@ def whole(address: Address) -> Prefix:
 def first_of(family: Family, addresses: Iterable[Address]) -> Address | None:
     """Return the first address of a family, None if there is none."""
     return next((each for each in addresses if each.version == family.value), None)
+
+
+class PrefixTable(Generic[_Value]):
+    """Finds the prefix that contains an address; prefixes do not overlap."""
+
+    def __init__(self, prefixes: Iterable[tuple[Prefix, _Value]]) -> None:
+        self._by_length: dict[Family, dict[int, dict[int, _Value]]] = {family: {} for family in Family}
+        for prefix, value in prefixes:
+            by_length = self._by_length[family_of(prefix)]
+            by_length.setdefault(prefix.prefixlen, {})[int(prefix.network_address)] = value
+
+    def has(self, address: Address) -> bool:
+        """Return True if a prefix contains the address."""
+        return next(self._found(address), None) is not None
+
+    def of(self, address: Address) -> _Value | None:
+        """Return the value of the prefix that contains the address, None if none does."""
+        return next((value for (value,) in self._found(address)), None)
+
+    def _found(self, address: Address) -> Iterator[tuple[_Value]]:
+        family = family_of(address)
+        for length, values in self._by_length[family].items():
+            start = int(address) >> family.bits - length << family.bits - length
+            if start in values:
+                yield (values[start],)

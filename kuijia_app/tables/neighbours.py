@@ -245,7 +245,8 @@ def host_entries(segment: Segment, address: Address, mac: str, port: int) -> Ite
     rewrite = (LowerTtl(), SetEthernet(GATEWAY_MAC, mac), *segment.retag)
     for prefix in prefixes:
         yield FlowEntry(identifiers.HOST_PRIORITY, Match.to(prefix), (*rewrite, Output(port)), segment.table_id)
-        if len(segment.prefixes) > 1 or segment.nearby:  # else hosts at one port need no gateway between them
+        # Hosts at one port need no gateway between them, unless some have been at another port.
+        if len(segment.prefixes) > 1 or segment.nearby or len(segment.ports) > 1:
             turned = Match.to(prefix, in_port=port)
             yield FlowEntry(identifiers.TURNED_PRIORITY, turned, (*rewrite, Output(IN_PORT)), segment.table_id)
 

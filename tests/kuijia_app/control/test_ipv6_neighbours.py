@@ -17,7 +17,7 @@ from kuijia_app.control.ipv6_frames import (
     read_ipv6,
     solicitation,
 )
-from kuijia_app.control.neighbours import LearnedHosts, NeighbourStep
+from kuijia_app.control.neighbours import SETTLED, TAKEN, LearnedHosts, NeighbourStep
 from kuijia_app.control.probe_frames import internet_checksum
 from kuijia_app.tables.neighbours import GATEWAY_MAC, LINK_LOCAL_GATEWAY, Segment
 
@@ -237,3 +237,40 @@ def test_questions_and_errors_are_bounded_whoever_is_asked_for(hosts: int) -> No
     assert asked == min(hosts, MOST_SOUGHT)
     errors = [site.arrived("e", 1, echo("2001:db8:9::9"), 2.0).frames for _ in range(200)]
     assert sum(map(len, errors)) == ERRORS_BURST
+
+
+@pytest.mark.parametrize("source", [str(HOST), "fe80::7"])
+def test_a_gateway_has_no_port_and_says_so_also_to_link_local_addresses(source: str) -> None:
+    site = gateway()
+    site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    frame = bytearray(sends(str(LINK_LOCAL_GATEWAY), bytes(8)))
+    frame[20], frame[22:38] = 17, IPv6Address(source).packed  # UDP
+    answer = only(site.arrived("e", 1, bytes(frame), 0.1))
+    assert isinstance(answer, Ipv6Frame)
+    assert (tuple(answer.payload[:2]), answer.source) == ((1, 4), LINK_LOCAL_GATEWAY)
+    frame[:6] = multicast_mac(IPv6Address("ff02::1"))
+    assert not site.arrived("e", 1, bytes(frame), 0.1).frames, "others have got it, too"
+
+
+def test_the_neighbours_that_a_host_leaves_behind_hear_that_it_is_reached_by_the_gateway() -> None:
+    both = Segment("e", (1, 2), SITE.prefixes, SITE.gateways)
+    site = LearnedHosts((both,), both.prefixes, 0.0)
+    for port in (1, 2):
+        site.arrived("e", port, asks("2001:db8:1::1"), float(port))
+    step = site.look(2.0 + SETTLED)
+    assert only(step) == NeighbourFrame(False, HOST, GATEWAY, HOST)
+    assert step.frames[0].port == 1
+
+
+def test_a_known_host_that_asks_at_another_port_whether_its_address_is_free_is_asked_once_it_answers() -> None:
+    both = Segment("e", (1, 2), SITE.prefixes, SITE.gateways)
+    site = LearnedHosts((both,), both.prefixes, 0.0)
+    site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    for port in (1, 2):
+        assert not site.arrived("e", port, asks(str(HOST), IPv6Address(0)), 1.0).frames
+    assert not site.look(1.1).frames
+    assert {sent.port for sent in site.look(1.0 + TAKEN).frames} == {1, 2}
+    assert site.arrived("e", 2, asks("2001:db8:1::1"), 3.0).put
+    site.look(3.0 + SETTLED)
+    site.arrived("e", 2, asks(str(HOST), IPv6Address(0)), 5.0)
+    assert site.look(5.0 + TAKEN) == NeighbourStep(), "it is where it was"

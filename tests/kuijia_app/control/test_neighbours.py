@@ -23,7 +23,7 @@ from kuijia_app.control.host_frames import (
 from kuijia_app.control.neighbours import LearnedHosts, NeighbourStep
 from kuijia_app.control.probe_frames import internet_checksum
 from kuijia_app.tables.neighbours import GATEWAY_MAC, Segment
-from kuijia_app.tables.rules import FlowEntry, Output, SetEthernet
+from kuijia_app.tables.rules import IN_PORT, FlowEntry, Output, SetEthernet
 
 ICMP = 1
 
@@ -217,6 +217,16 @@ def test_the_gateway_answers_echo_requests_from_near_and_far() -> None:
         assert answer.payload.endswith(b"payload")
 
 
+@pytest.mark.parametrize("protocol", [6, 17])
+def test_a_gateway_has_no_port_and_says_so_as_who_was_asked(protocol: int) -> None:
+    its = gateway()
+    its.arrived("e", 1, asks(A, "10.0.1.1", "10.0.1.254"), 0.0)
+    for target, switch, port in (("10.0.1.254", "e", 1), ("10.0.2.254", "w", 9)):
+        kind, answer = icmp_of(its.arrived(switch, port, packet("10.0.1.1", target, ttl=1, protocol=protocol), 0.0))
+        assert (kind, str(answer.source)) == (IcmpError.PORT_UNREACHABLE, target)
+    assert not its.arrived("e", 1, packet("10.0.1.1", "10.0.1.254", protocol=89), 0.0).frames
+
+
 @pytest.mark.parametrize(
     ("target", "ttl", "kind"),
     [
@@ -286,6 +296,9 @@ def test_errors_are_bounded_and_frames_of_a_port_are_too() -> None:
         len(its.arrived("e", 1, packet("10.0.1.1", "192.0.2.1"), each / 10_000).frames) for each in range(10_000)
     )
     assert sent <= learning.ERRORS_BURST + learning.ERRORS_RATE + 1
+    its.arrived("w", 4, says(B, "10.0.2.1"), 1.0)
+    from_west = packet("10.0.2.1", "10.0.1.1", ttl=1)
+    assert its.arrived("e", 9, from_west, 1.0).frames, "hosts of another site are told of errors here"
     its = gateway(mtu=600)
     its.arrived("e", 1, asks(A, "10.0.1.1", "10.0.1.254"), 0.0)
     long = packet("10.0.1.1", "10.0.3.1", payload=bytes(1400))
@@ -353,6 +366,49 @@ def test_a_card_has_so_many_addresses_and_room_for_one_more_when_it_loses_one(mo
     assert its.arrived("e", 1, says(B, "10.0.1.1"), 0.0).put, "another card has it now"
     assert its.arrived("e", 1, says(A, "10.0.1.3"), 0.0).put
     assert not its.arrived("e", 1, says(A, "10.0.1.4"), 0.0).put
+
+
+def announced(step: NeighbourStep) -> list[tuple[int, ArpFrame]]:
+    """Return the ports and frames by which neighbours hear that an address is the gateway's from now on."""
+    found = [(sent.port, read_frame(sent.frame)) for sent in step.frames if sent.frame[:6] == BROADCAST]
+    return [(port, said) for port, said in found if isinstance(said, ArpFrame) and said.sender == said.target]
+
+
+def test_the_neighbours_that_a_host_leaves_behind_hear_that_it_is_reached_by_the_gateway() -> None:
+    its = gateway()
+    for port, when in ((4, 0.0), (5, 1.0)):
+        its.arrived("w", port, says(B, "10.0.2.1"), when)
+    assert not announced(its.look(1.5)), "it may be back in a moment"
+    ((port, said),) = announced(its.look(1.0 + learning.SETTLED))
+    assert (port, said.sender_mac, str(said.sender)) == (4, GATEWAY, "10.0.2.1")
+    assert not announced(its.look(60.0))
+
+
+def test_nobody_hears_of_a_host_that_is_at_two_ports_or_has_another_card_at_the_same_port() -> None:
+    its = gateway()
+    for port, when in ((4, 0.0), (5, 1.0), (4, 1.01)):
+        its.arrived("w", port, says(B, "10.0.2.1"), when)
+    its.arrived("w", 4, says(C, "10.0.2.1"), 5.0)
+    assert not announced(its.look(10.0))
+
+
+def test_what_a_host_sends_to_one_at_its_own_port_by_the_gateway_is_turned_round() -> None:
+    both = Segment("e", (1, 2), EAST.prefixes, EAST.gateways)
+    its = LearnedHosts((both,), both.prefixes, 0.0)
+    turned = [entry for _, entry in its.arrived("e", 2, says(A, "10.0.1.1"), 0.0).put if entry.match.in_port == 2]
+    assert [each.actions[-1] for each in turned] == [Output(IN_PORT)]
+
+
+def test_a_router_is_asked_again_when_its_port_comes_up() -> None:
+    its = gateway()
+    its.arrived("w", 5, says(B, "10.0.2.9"), 0.0)
+    its.arrived("w", 5, says(A, "10.0.2.1"), 0.0)
+    its.port_came_up("w", 4, 1.0)
+    assert its.look(1.0) == NeighbourStep()
+    its.port_came_up("w", 5, 2.0)
+    asked = [read_frame(sent.frame) for sent in its.look(2.0).frames]
+    assert {str(each.target) for each in asked if isinstance(each, ArpFrame)} == {"10.0.2.9"}
+    assert ("w", "172.16.0.0/16", C.hex(":"), 5) in outputs(its.arrived("w", 5, says(C, "10.0.2.9"), 2.1).put)
 
 
 def test_a_port_of_a_site_with_one_port_and_of_no_site_asks_for_nobody_when_it_goes_down() -> None:
