@@ -242,13 +242,22 @@ class Gateway:
         seen.all_put_at, seen.complete = self._clock(), None
 
     def _put_standing(self, connection: SwitchConnection) -> None:
+        """Put the entries that stay; once the switch has said what it thinks of them, those that measure packets."""
         put, standing = connection.messages.put_neighbour, list(self._standing(connection.switch))
-        connection.send_for_hosts(put(each.entry, 0, each.meter) for each in standing if not each.measures)
-        measuring = [put(each.entry, 0, each.meter) for each in standing if each.measures]
-        if measuring:
-            trying, this = self._trying[connection.switch], object()
+        plain = (put(each.entry, 0, each.meter) for each in standing if not each.measures)
+        connection.send_for_hosts(plain, lambda: self._put_measuring(connection))
+
+    def _put_measuring(self, connection: SwitchConnection) -> None:
+        """Put entries that measure packets, or delete those that a controller which measured has left."""
+        switch, messages = connection.switch, connection.messages
+        wanted = [each for each in self._standing(switch) if each.measures]
+        changes = [messages.put_neighbour(each.entry, 0, each.meter) for each in wanted]
+        changes += map(messages.delete_neighbour, self._neighbours.unmeasured(switch))
+        if changes:
+            seen, trying, this = self._seen[switch], self._trying[switch], object()
+            seen.all_put_at, seen.complete = max(seen.all_put_at, self._clock()), None
             trying.add(this)
-            connection.send_for_hosts(measuring, lambda: trying.discard(this))
+            connection.send_for_hosts(changes, lambda: trying.discard(this))
 
     def refused(self, switch: str, reason: str) -> None:
         """Take in that a switch refuses a message for its hosts."""

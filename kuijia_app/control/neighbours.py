@@ -46,6 +46,7 @@ from kuijia_app.tables.families import Address, Prefix, PrefixTable
 from kuijia_app.tables.neighbours import (
     GATEWAY_MAC,
     LINK_LOCAL_GATEWAY,
+    LONGEST_MEASURED,
     Segment,
     Standing,
     host_entries,
@@ -211,7 +212,7 @@ class LearnedHosts:
             now: the time.
             mtu: bytes of the longest packet that is carried to other sites; None if none is too long.
         """
-        self._mtu = mtu
+        self._mtu = None if mtu is None or mtu > LONGEST_MEASURED else mtu
         sites: defaultdict[str, list[_Site]] = defaultdict(list)
         for segment in segments:
             sites[segment.switch].append(_Site(segment, now))
@@ -235,6 +236,11 @@ class LearnedHosts:
         """Yield the entries of a switch that stay, whoever is known; none if no hosts there are learned."""
         for site in self._sites(switch):
             yield from standing_entries(site.segment, self._mtu)
+
+    def unmeasured(self, switch: str) -> Iterator[FlowEntry]:
+        """Yield entries that measure packets if none here does: another controller may have left some, which stay."""
+        for site in self._sites(switch) if self._mtu is None else ():
+            yield from (each.entry for each in standing_entries(site.segment, LONGEST_MEASURED) if each.measures)
 
     def meters(self, switch: str) -> tuple[int, ...]:
         """Return the numbers of the meters of these entries."""

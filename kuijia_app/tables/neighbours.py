@@ -192,7 +192,7 @@ def standing_entries(segment: Segment, mtu: int | None = None) -> Iterator[Stand
             yield Standing(FlowEntry(identifiers.GATEWAY_PRIORITY, match, to_controller), port)
         if segment.table_id == identifiers.HOST_TABLE:
             yield from _beside_plan(segment, port)
-            if mtu is not None and mtu <= LONGEST_MEASURED:
+            if mtu is not None:
                 yield from _measuring(segment, port, mtu)
     tunnels = identifiers.LAST_PORT + 1
     for gateway in segment.gateways:

@@ -13,6 +13,7 @@ import pytest
 from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY
 from kuijia_app.tables.options import OptionWords
 from testbed.controllers.application_process import Framework
+from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.own_switches import SITES, OwnSwitches
 
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
@@ -92,3 +93,17 @@ def test_hosts_hear_of_packets_that_do_not_fit_and_send_shorter_ones(
             said(network, "paris", sys.executable, "-c", SENDS, target, str(SENT))
             assert int(server.stdout.readline()) == SENT
         assert server.wait(10) == 0
+
+
+def test_a_controller_that_measures_no_packets_removes_the_entries_of_one_that_did(network: OwnSwitches) -> None:
+    words = OptionWords(wiring=str(network.wiring_file), neighbours="learned")
+
+    def measuring() -> set[str]:
+        dumps = {site: network.ovs.ofctl("dump-flows", network.bridge(site)) for site in SITES}
+        return {site for site, dump in dumps.items() if "check_pkt_larger" in dump}
+
+    with network.controller(words=words, host_mtu=FITS):
+        wait_until(lambda: measuring() == set(SITES), "all measure")
+    with network.controller(words=words, missing="ignore"):
+        wait_until(lambda: not measuring(), "none measures")
+        wait_until(lambda: " 1 received" in ping(network, str(network.addresses["london"]), FITS + 4), "it fits")

@@ -396,6 +396,18 @@ def test_a_switch_that_does_not_measure_packets_has_all_other_entries_and_lacks_
         assert not measuring & rig.switch.table.keys()
 
 
+@pytest.mark.parametrize("mtu", [None, 0xFFFF - 13])
+def test_entries_of_a_controller_that_measured_packets_go_if_this_one_does_not(mtu: int | None) -> None:
+    rig = Rig(learned_hosts(mtu=mtu))
+    plain = set(rig.switch.table)
+    for each in standing_entries(EAST, 1496):
+        rig.switch.table[FlowKey.of(each.entry)] = each.entry, each.meter
+    assert len(rig.switch.table) == len(plain) + 3
+    rig.gateway.read("e")
+    assert set(rig.switch.table) == plain
+    assert not rig.poll()
+
+
 def test_a_switch_that_refuses_the_same_in_other_entries_is_named() -> None:
     rig = Rig(learned_hosts(mtu=1496))
     rig.gateway.refused("e", REFUSED)

@@ -13,7 +13,6 @@ from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.identifiers import GATEWAY_PRIORITY, MEASURED_PRIORITY, NEAR_PRIORITY
 from kuijia_app.tables.neighbours import (
     LINK_LOCAL_GATEWAY,
-    LONGEST_MEASURED,
     Segment,
     meters_of,
     segments_of,
@@ -178,7 +177,6 @@ def test_packets_are_measured_only_if_a_length_is_stated_and_before_all_that_lea
     (segment, *_) = segments_of(Wiring(PLAN.topology, neighbours=Neighbours.LEARNED))
     standing = list(standing_entries(segment, 1496))
     assert [each for each in standing if not each.measures] == list(standing_entries(segment))
-    assert list(standing_entries(segment, LONGEST_MEASURED + 1)) == list(standing_entries(segment))
     measure = "set_field:2->metadata,check_pkt_larger(1510)->OXM_OF_METADATA[0],resubmit(,0)"
     assert sorted(flow_text(each.entry).partition("priority=")[2] for each in standing if each.measures) == [
         "230,in_port=4,dl_dst=02:4b:55:49:4a:47,metadata=3,actions=CONTROLLER:65535",
