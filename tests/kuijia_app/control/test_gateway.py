@@ -394,6 +394,9 @@ def test_a_switch_that_does_not_measure_packets_has_all_other_entries_and_lacks_
         assert rig.gateway.is_watching("e")
         assert not rig.poll()
         assert not measuring & rig.switch.table.keys()
+    rig.switch.refuses = lambda: None  # it is a newer one
+    rig.gateway.read("e")
+    assert measuring <= rig.switch.table.keys()
 
 
 @pytest.mark.parametrize("mtu", [None, 0xFFFF - 13])

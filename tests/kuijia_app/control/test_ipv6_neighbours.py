@@ -122,9 +122,12 @@ def test_a_router_answers(frame: bytes, kind: tuple[int, int]) -> None:
     assert (answer.protocol, tuple(answer.payload[:2]), answer.destination) == (ICMPV6, kind, HOST)
 
 
-def fragment(offset: int, payload: bytes) -> bytes:
-    """Return a host's frame to another site with a part of a packet of UDP (RFC 8200, section 4.5)."""
-    header = bytes((17, 0)) + (offset | 1).to_bytes(2, "big") + bytes((0, 0, 0, 7))
+def fragment(offset: int, payload: bytes, protocol: int = 17) -> bytes:
+    """Return a host's frame to another site with a part of a packet (RFC 8200, section 4.5).
+
+    The reserved byte of its fragment header is where other headers have their length.
+    """
+    header = bytes((protocol, 9)) + (offset | 1).to_bytes(2, "big") + bytes((0, 0, 0, 7))
     packet = bytearray(icmpv6_packet(HOST, FAR[9], 0, header + payload))
     packet[6], packet[42:44] = 44, header[2:4]  # instead of the checksum
     return framed(GATEWAY, HOST_MAC, bytes(packet))
@@ -149,10 +152,11 @@ def test_a_host_hears_how_long_a_packet_to_another_site_may_be(frame: bytes, err
     assert answer.payload[8:] == frame[14 : 14 + 1232]
 
 
-def test_no_error_is_sent_about_a_later_fragment() -> None:
+@pytest.mark.parametrize("frame", [fragment(1448, bytes(1448)), fragment(0, b"\1" + b"\xff" * 1447, ICMPV6)])
+def test_no_error_is_sent_about_a_later_fragment_or_the_first_one_of_an_error(frame: bytes) -> None:
     site = gateway(1492)
     site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
-    assert not site.arrived("e", 1, fragment(1448, bytes(1448)), 0.1).frames
+    assert not site.arrived("e", 1, frame, 0.1).frames
 
 
 def test_discovery_that_a_router_has_forwarded_or_that_is_malformed_is_ignored() -> None:
