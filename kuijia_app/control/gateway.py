@@ -259,28 +259,30 @@ class Gateway:
             trying.add(this)
             connection.send_for_hosts(changes, lambda: trying.discard(this))
 
-    def refused(self, switch: str, reason: str) -> None:
-        """Take in that a switch refuses a message for its hosts."""
+    def refused(self, switch: str, reason: str) -> str | None:
+        """Take in that a switch refuses a message for its hosts; return what people should know but need not mend."""
         if reason in DENIALS or reason in _PASSING:
-            return  # another controller acts now
+            return None  # another controller acts now
         if reason.endswith("OFPBAC_BAD_OUT_PORT"):
             self._portless_at[switch] = self._clock()  # the port has gone a moment ago
-            return
+            return None
         connection = self._connections.get(switch)
         if connection is None or switch not in self._neighbours.switches:
-            return
+            return None
         if reason.startswith(_METER) or reason.endswith(_METERLESS):
             if switch not in self._without_meters:
                 self._without_meters.add(switch)
                 self._put_standing(connection)
                 seen = self._seen[switch]
                 seen.all_put_at = max(seen.all_put_at, self._clock())
-            return
+            return None
         if reason.endswith(_UNMEASURED) and self._trying[switch]:
+            is_lost = any(each.measures for each in self._standing(switch))
             self._unmeasured.add(switch)
-            return
+            return f"it measures no packets ({reason}): hosts do not hear of too large ones" if is_lost else None
         key = FindingKey(FindingKind.HOSTS_UNANSWERED, switch)
         self._findings.found(SwitchFinding(key, f"it refuses an entry for hosts: {reason}"), self._clock())
+        return None
 
     def arrived(self, switch: str, port: int, frame: bytes) -> None:
         """Take in a frame that a switch has sent to the controller, whatever it is."""

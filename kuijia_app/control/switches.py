@@ -220,7 +220,7 @@ class ControlledSwitches:
             ports_told=partial(self._ports_described, switch),
             room_told=partial(self._room_told, switch),
             probe_refused=partial(self._probe_refused, switch),
-            neighbour_refused=lambda reason: self.gateway.refused(switch, reason),
+            neighbour_refused=partial(self._neighbour_refused, switch),
             polled=partial(self._tables_polled, switch),
             at_fault=partial(self.drop, datapath),
             owns=self._policy.owns_group,
@@ -273,6 +273,12 @@ class ControlledSwitches:
         self.prober.probes.left(switch)
         key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
         self.findings.found(SwitchFinding(key, f"it refuses what probes its links: {reason}"), self._runtime.now())
+
+    def _neighbour_refused(self, switch: str, reason: str) -> None:
+        """Take in that a switch refuses a message for hosts that are learned."""
+        told = self.gateway.refused(switch, reason)
+        if told is not None:
+            self._runtime.logger.warning("switch %s: %s", switch, told)
 
     def learn_hosts(self, segments: Collection[Segment], mtu: int | None = None) -> None:
         """Learn the hosts of sites from now on, and be their gateway; `mtu` is as of `LearnedHosts`."""

@@ -99,6 +99,7 @@ class Rig:
 
     def __init__(self, learned: LearnedHosts | None = None) -> None:
         self.now = 0.0
+        self.told: list[str] = []
         self.learned: LearnedHosts = learned or learned_hosts()
         self.switch = Switch()
         connections: Any = {"e": self.switch}
@@ -107,8 +108,7 @@ class Rig:
         self.says(A, "10.0.1.1")
 
     def refused(self, reason: str, times: int) -> None:
-        for _ in range(times):
-            self.gateway.refused("e", reason)
+        self.told += filter(None, (self.gateway.refused("e", reason) for _ in range(times)))
 
     def says(self, mac: bytes, address: str) -> None:
         self.gateway.arrived("e", 1, says(mac, address))
@@ -394,6 +394,7 @@ def test_a_switch_that_does_not_measure_packets_has_all_other_entries_and_lacks_
         assert rig.gateway.is_watching("e")
         assert not rig.poll()
         assert not measuring & rig.switch.table.keys()
+    assert rig.told == [f"it measures no packets ({REFUSED}): hosts do not hear of too large ones"]
     rig.switch.refuses = lambda: None  # it is a newer one
     rig.gateway.read("e")
     assert measuring <= rig.switch.table.keys()
