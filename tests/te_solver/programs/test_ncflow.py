@@ -9,7 +9,7 @@ from itertools import combinations, pairwise, permutations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import UnsoundError
@@ -269,10 +269,10 @@ def check_last_iteration(network: Watched, paths: int) -> None:
 
 @st.composite
 def busy(draw: st.DrawFn) -> Case:
-    """Connected networks of up to nine nodes with more demands than links can carry."""
-    count = draw(st.integers(4, 9))
-    tree = [(draw(st.integers(0, node - 1)), node) for node in range(1, count)]
-    others = draw(st.lists(st.sampled_from(list(combinations(range(count), 2))), max_size=count))
+    """Connected long networks of up to ten nodes with more demands than links can carry."""
+    count = draw(st.integers(5, 10))
+    tree = [(draw(st.integers(max(0, node - 2), node - 1)), node) for node in range(1, count)]
+    others = draw(st.lists(st.sampled_from(list(combinations(range(count), 2))), max_size=count // 2))
     rate = st.floats(1.0, 10.0)
     links = both_ways((f"n{a}", f"n{b}", draw(rate)) for a, b in sorted({*tree, *others}))
     topology = Topology("busy", tuple(f"n{node}" for node in range(count)), links)
@@ -280,8 +280,19 @@ def busy(draw: st.DrawFn) -> Case:
     return Case.of(topology, [Demand(*pair, draw(rate)) for pair in pairs], 1)
 
 
+def narrow_middle() -> Case:
+    """Return three clusters in a row, of which the second can pass on less than arrives."""
+    triangles = [
+        (a + x, a + y, inside) for a, inside in (("a", 50.0), ("b", 2.0), ("c", 50.0)) for x, y in ("12", "23", "13")
+    ]
+    links = both_ways([*triangles, ("a1", "b1", 10.0), ("b2", "c1", 10.0)])
+    topology = Topology("row", tuple(f"{a}{x}" for a in "abc" for x in "123"), links)
+    return Case.of(topology, [Demand("a2", "c2", 8.0), Demand("a3", "c3", 9.0)], 1)
+
+
 @pytest.mark.slow
 @settings(max_examples=40)
+@example(narrow_middle(), 3, 1, 3)
 @given(busy(), st.integers(2, 5), st.integers(1, 2), st.integers(1, 3))
 def test_each_step_of_an_iteration_over_any_clusters_is_the_best_of_its_program(
     case: Case, clusters: int, iterations: int, paths: int
