@@ -54,7 +54,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         "balancers",
         ("routing/*.cpp",),
         {
-            **dict.fromkeys(("hermes.cpp", "sensed_path.cpp", "rack_*.cpp"), "hermes"),
+            **dict.fromkeys(("hermes.cpp", "sensed_path.cpp", "rack_*.cpp"), "hermes or answers_avoid"),
             "clove_ecn.cpp": "clove or weight or flowlets_of_senders or acknowledgements_take",
             "cong*.cpp": "test_conga",
             "flow_bender.cpp": "flowbender or flows_move",
@@ -66,7 +66,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         },
         _CHOICES,
         ("tests/simulator/planned/test_switch_pipeline.py",),
-        ("steps", *_CHOICES),
+        ("choice_steps", "steps", *_CHOICES),
     ),
     _packets(
         "queues",

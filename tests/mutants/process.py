@@ -25,6 +25,7 @@ from types import CodeType
 from typing import NoReturn
 
 import pytest
+from hypothesis import Phase, settings
 
 from kuijia_base.errors import KuijiaError
 from tests.mutants.live_code import replace_code
@@ -201,6 +202,8 @@ def _limit(cpu_limit: float) -> None:
 def _run(copy: Path, arguments: Sequence[str], plugins: Sequence[object]) -> int:
     os.chdir(copy)
     sys.path.insert(0, str(copy))
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate), database=None)
+    settings.load_profile("mutants")  # nobody asks for the simplest input that fails
     return int(pytest.main(list(arguments), plugins=list(plugins)))
 
 

@@ -1,6 +1,7 @@
 // Takes one part of the core step by step, without the simulation around it: `steps PART [NAME=VALUE...]`, the rules of
 // the part in the core's own units. Each line of standard input is a step, and is answered by one line of numbers.
 #include "queues/strict_priority.hpp"
+#include "routing/clove_ecn.hpp"
 #include "routing/hermes.hpp"
 #include "scenario.hpp"
 #include "stand_in.hpp"
@@ -367,7 +368,7 @@ template <typename Rules> void transport(Options options) {
 }
 
 // Two racks of two hosts each with a spine for each path: hosts 0 to 3, switches 4 and 5, then the spines. A flow for
-// each pair of hosts in different racks that begins at the first: 0 to 2, 0 to 3, 1 to 2, 1 to 3.
+// each pair of hosts in different racks that begins at the first, and one back: 0 to 2, 0 to 3, 1 to 2, 1 to 3, 2 to 0.
 void connect(Simulation &simulation, std::uint32_t paths, std::int64_t rate, Time delay) {
     constexpr std::uint32_t hosts = 4;
     simulation.hosts = hosts;
@@ -393,19 +394,21 @@ void connect(Simulation &simulation, std::uint32_t paths, std::int64_t rate, Tim
             simulation.ends.push_back({source, target});
             add(source, target);
         }
+    simulation.ends.push_back({2, 0});
+    add(2, 0);
     for (const auto &ends : simulation.ends)
         add(ends.target, ends.source);
 }
 
-// Hermes: the place that a packet takes, how many moves and failures were counted, when it wants to wake, -1 if it has
-// not asked, and the pair and path of each probe.
-void hermes(Options options) {
+// A choice of paths: the place that a packet takes, how many moves and failures were counted, when it wants to wake, -1
+// if it has not asked, and the pair and path of each probe.
+template <typename Rules> void choice_of(Options options) {
     Simulation simulation(1);
     const auto paths = option(options, "paths", 2u);
     connect(simulation, paths, option(options, "card", std::int64_t{10'000'000'000}),
             option(options, "delay", Time{0}));
     const auto seed = option(options, "seed", std::uint64_t{0});
-    const auto rules = rules_of<HermesRules>(options);
+    const auto rules = rules_of<Rules>(options);
     require_empty(options);
     PathNetwork network(simulation);
     const auto choice = rules.choice(network, seed);
@@ -540,7 +543,8 @@ int main(int count, char **arguments) {
                                                          {"red", red},
                                                          {"flashpass", transport<FlashPassRules>},
                                                          {"expresspass", transport<ExpressPassRules>},
-                                                         {"hermes", hermes},
+                                                         {"hermes", choice_of<HermesRules>},
+                                                         {"clove", choice_of<CloveEcnRules>},
                                                          {"strict_priority", strict_priority}};
     try {
         Options options;

@@ -46,9 +46,9 @@ def packets_of(answer: list[float]) -> list[tuple[float, ...]]:
     return list(zip(*[iter(answer)] * 8, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("sack", [True, False], ids=["sack", "no sack"])
 @pytest.mark.parametrize("every", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(4))
 def test_a_receiver_of_tcp_acknowledges_as_the_rfcs_say(parts: Parts, every: int, seed: int, *, sack: bool) -> None:
     draw = random.Random(seed)
     receiver = TcpReceiver(400, every, 40 * MILLISECOND, sack)
@@ -78,9 +78,9 @@ def test_a_receiver_of_tcp_acknowledges_as_the_rfcs_say(parts: Parts, every: int
             assert place == len(answer)
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("stays", [False, True], ids=["goes on", "stays"])
 @pytest.mark.parametrize(("hold", "enough"), [(0, 100), (3, 4), (20, 100)])
+@pytest.mark.parametrize("seed", range(4))
 def test_a_resequencer_passes_on_what_is_in_order_in_time(
     parts: Parts, hold: int, enough: int, seed: int, *, stays: bool
 ) -> None:
@@ -247,10 +247,10 @@ class World:
         ]
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("loss", [0.02, 0.2])
 @pytest.mark.parametrize("go_back", [False, True], ids=["selective", "go back"])
 @pytest.mark.parametrize("early", [None, 0, 1, 6], ids=["no early data", "early", "a segment early", "little early"])
+@pytest.mark.parametrize("seed", range(3))
 def test_what_is_lost_is_reported_found_and_sent_again_with_credits(
     parts: Parts, early: int | None, loss: float, seed: int, *, go_back: bool
 ) -> None:

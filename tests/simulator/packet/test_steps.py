@@ -83,7 +83,6 @@ def window_answers(control: Reno, steps: list[Step]) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize(
     ("congestion", "control", "rules"),
     [
@@ -96,6 +95,7 @@ def window_answers(control: Reno, steps: list[Step]) -> list[float]:
     ],
     ids=["reno", "cubic", "half cubic", "cubic without fast convergence", "dctcp", "quick dctcp"],
 )
+@pytest.mark.parametrize("seed", range(8))
 def test_windows_are_those_of_the_rfcs(
     parts: Parts, congestion: int, control: Reno, rules: dict[str, float], seed: int
 ) -> None:
@@ -225,7 +225,6 @@ class Acknowledgements:
         self.expected += [self._control.size, self._control.threshold, self._control.pace(self._smoothed)]
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("kind", "number", "rules"),
     [
@@ -244,6 +243,7 @@ class Acknowledgements:
     ],
     ids=["vegas", "quick vegas", "copa", "cautious copa", "copa that competes late", "bbr", "bbr that heeds losses"],
 )
+@pytest.mark.parametrize("seed", range(4))
 def test_controls_by_delay_and_by_rate_are_those_of_their_papers(
     parts: Parts, kind: type[Vegas | Copa | Bbr], number: int, rules: dict[str, float], seed: int
 ) -> None:
@@ -272,9 +272,9 @@ def test_bbr_takes_a_quarter_more_for_growth(parts: Parts) -> None:
     assert answers[-1][2] == pytest.approx(2 / math.log(2) * 10)
 
 
-@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("as_code", [False, True], ids=["printed", "coded"])
 @pytest.mark.parametrize("floor", [False, True], ids=["no floor", "floor"])
+@pytest.mark.parametrize("seed", range(8))
 def test_credit_rates_are_those_of_algorithm_1_and_of_the_public_code(
     parts: Parts, seed: int, *, as_code: bool, floor: bool
 ) -> None:
@@ -648,7 +648,6 @@ def test_a_path_of_hermes_fails_for_two_hosts_with_every_third_timeout(parts: Pa
     assert [int(failed) for _, _, failed, *_ in answers] == [0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2]
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     "rules",
     [
@@ -670,6 +669,7 @@ def test_a_path_of_hermes_fails_for_two_hosts_with_every_third_timeout(parts: Pa
         "at thresholds",
     ],
 )
+@pytest.mark.parametrize("seed", range(4))
 def test_hermes_follows_algorithms_1_and_2(parts: Parts, rules: HermesRules, seed: int) -> None:
     back = 0 if rules.one_way else 4 * (10 * MICROSECOND + 40 * 800)
     per_period = 10e9 / 8 * rules.rate_period / SECOND / rules.rate_gain
