@@ -51,7 +51,7 @@ PACKET_CAPACITY = 100.0
 
 _PAIRS_OF_A_PART = 2_500
 """Pairs of each part of a plan for very many: half of those of other plans. With 200 nodes and 39,800 demands the
-solver takes a third of the time, and a quarter percent of the traffic is lost at most."""
+solver takes a third of the time, and at most 0.6 % of the traffic is lost."""
 
 _PURPOSE = "the live lab"
 _MOST_SCHEMES = 4
