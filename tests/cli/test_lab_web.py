@@ -18,10 +18,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kuijia.api.solving import SolveOptions
 from kuijia.cli import lab, lab_web
 from kuijia.cli.lab_web import _announcement
 from kuijia.cli.main import main
 from kuijia_base import additions
+from kuijia_base.errors import InputError
+from te_solver.programs import effort
 from testbed.web import real_lab
 from testbed.web.server import PageLink
 
@@ -220,6 +223,20 @@ def test_consoles_are_for_an_emulated_lab_and_only_when_asked_for(kind: str, mon
     assert main(["lab", "web"]) == 0
     assert main(["lab", "web", "--consoles", "--bind", "::1"]) == (0 if kind == "lab" else 2)
     assert asked == [False, True]
+
+
+def test_very_many_demands_are_planned_in_small_parts_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def planned(_topology: object, _demands: object, how: SolveOptions, *_: object, is_quick: bool) -> None:
+        asked.append((how.partitions, is_quick))
+        raise InputError("plan", "", "is not made", "nothing")
+
+    monkeypatch.setattr(lab_web, "planned", planned)
+    monkeypatch.setattr(lab_web, "_PAIRS_OF_A_PART", 3)
+    monkeypatch.setattr(effort, "PAIRS_OF_ONE_PROGRAM", 4)
+    assert main(["lab", "web", "gscale", "gscale"]) == 2
+    assert asked == [(2, True)]
 
 
 def test_without_the_packages_the_extra_is_named(
