@@ -33,7 +33,7 @@ ATTEMPTS = 3
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    plan = motivation_plan()
+    plan = motivation_plan().with_rates_times(CAPACITY / 200)
     return replace(plan, topology=plan.topology.with_capacity(CAPACITY))
 
 

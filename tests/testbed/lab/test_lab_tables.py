@@ -23,7 +23,7 @@ HIGH, LOW, CONTROL = "0xb8", "0x00", "0xc0"
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     """Return a plan for figure 1 with all traffic of two classes on T2 = s1-s4."""
-    plan = motivation_plan((0.0, 1.0, 0.0))
+    plan = motivation_plan((0.0, 1.0, 0.0)).with_rates_times(CAPACITY / 200)
     (high,) = plan.pairs
     return replace(
         plan,

@@ -96,7 +96,7 @@ def numbers(wiring: StatedWiring) -> dict[str, tuple[int, dict[str, int], tuple[
 
 
 def test_permuted_numbers_forward_fail_over_and_are_found(tmp_path: Path) -> None:
-    plan = motivation_plan((0.0, 1.0, 0.0))
+    plan = motivation_plan((0.0, 1.0, 0.0)).with_rates_times(CAPACITY / 200)
     plan = replace(plan, topology=plan.topology.with_capacity(CAPACITY))
     wiring = stated_wiring(plan.topology)
     file = tmp_path / "wiring.yaml"

@@ -30,7 +30,7 @@ WARMUP, BEFORE, CONVERGENCE, AFTER = 3.0, 2.0, 5.0, 2.0
 
 
 def delayed_plan() -> Plan:
-    plan = motivation_plan((1.0, 0.0, 0.0))
+    plan = motivation_plan((1.0, 0.0, 0.0)).with_rates_times(CAPACITY / 200)
     (pair,) = plan.pairs
     links = tuple(
         replace(link, capacity=CAPACITY, delay=DELAYS["-".join(sorted(link.ends))]) for link in plan.topology.links
