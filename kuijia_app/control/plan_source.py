@@ -71,13 +71,9 @@ class PlanSource:
         *,
         is_long_lived: bool = True,
     ) -> None:
-        """Take a path or other files.
+        """Take a path or other files; `overload` is what follows when links lack capacity for a plan in them.
 
-        Args:
-            files: the files of the plan.
-            build_tables: makes the tables of a plan.
-            overload: what follows when links lack capacity for a plan in the file.
-            is_long_lived: keep tables from searches for garbage.
+        `is_long_lived` keeps tables from searches for garbage.
         """
         self.problems: list[str] = []
         self._overload = overload
