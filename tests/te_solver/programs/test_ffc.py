@@ -143,6 +143,13 @@ def test_a_pair_without_tunnels_gets_nothing() -> None:
     assert allocate(case, 1).granted.tolist() == pytest.approx([5, 0])
 
 
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_pair_with_fewer_tunnels_than_failures_gets_nothing_and_takes_nothing(formulation: Formulation) -> None:
+    tunnels = ((("s", "a"),), (("s", "t"), ("s", "a", "t"), ("s", "b", "t")))
+    case = Case(RHOMBUS, (Demand("s", "a", 5), Demand("s", "t", 30)), tunnels)
+    assert allocate(case, 2, formulation).granted.tolist() == pytest.approx([0, 10])
+
+
 @pytest.mark.parametrize(
     ("groups", "failures", "compact"),
     [(0, 1, False), (3, 1, False), (3, 2, False), (4, 2, True), (5, 2, True), (2, 5, False)],
