@@ -178,3 +178,11 @@ def test_two_ways_of_one_pair_share_alike() -> None:
     case = Case.of(RHOMBUS, [Demand("s", "t", 30)], 3)
     shares, ratio, _ = least_ratio(case.incidence, case.capacity)
     assert (ratio, *shares) == pytest.approx((1, 1 / 3, 1 / 3, 1 / 3))
+
+
+def test_a_pair_whose_links_are_down_gets_nothing_and_the_others_their_splits() -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 30), Demand("s", "b", 5)], 3)
+    down = np.array([10.0, 10.0, 10.0, 0.0, 10.0])
+    for program in (Oblivious(case.incidence), Cope(case.incidence, Options())):
+        rates = program.solve(down, case.demand).rates
+        assert rates == pytest.approx([15, 15, 0, 0], abs=1e-3)
