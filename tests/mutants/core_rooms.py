@@ -63,6 +63,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
             "label_switched.cpp": "label",
             "paths_in_turn.cpp": "turn or round or in_a_row",
             "shortest_paths.cpp": "load_balancing or test_conga",
+            **dict.fromkeys(("flow_tables.cpp", "table_switched.cpp"), "table_switching"),
         },
         _CHOICES,
         ("tests/simulator/planned/test_switch_pipeline.py",),
