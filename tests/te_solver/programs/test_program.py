@@ -5,8 +5,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from kuijia_base.errors import SolverError, UnsoundError
 from te_solver.formats.demands_file import load_demands
@@ -137,6 +139,20 @@ def test_what_presolve_spoils_is_solved_without_it() -> None:
     program.rows((rates, shares.load), at_most=shares.capacity)
     program.rows((rates, shares.sent), at_most=shares.demand)
     assert program.solve().objective * shares.scale.unit == pytest.approx(-4000)
+
+
+def test_what_no_inner_point_ends_is_solved_with_crossover() -> None:
+    """A drawn program of very different numbers, which HiGHS 1.15 leaves unknown with presolve and without."""
+    first = [625.9556814255413, 9.7e-6, 1.0, 0.3, 0.0, 14.889758268242206]
+    matrix = np.array([first, [0.0, 0.0, 0.0, 0.0, 2.7e-4, 4000.0]])
+    cost = np.array([-2e-5, -1.4e-5, 400.0, 0.0, -200.0, -1e-3])
+    caps, bounds = np.array([90.0, 9e-4, 0.0, 8e-3, 16000.0, 20000.0]), np.array([40000.0, 1e7])
+    program = Linear(method="interior")
+    columns = program.variables(cost.size, cost, caps)
+    program.rows((columns, sp.csc_array(matrix)), at_most=bounds)
+    program.rows((columns, sp.csc_array(matrix[:1])), at_least=0.0)
+    expected = linprog(cost, matrix, bounds, bounds=[(0.0, cap) for cap in caps.tolist()]).fun
+    assert program.solve().objective == pytest.approx(expected, rel=1e-6)
 
 
 def test_an_unknown_solver_is_refused_with_those_there_are() -> None:
