@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from benchmarks.measure import apart, timed
+from benchmarks.measure import apart, processor_timed
 from benchmarks.networks import CAPACITY, network
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from te_solver.formats.topology_file import load_topology
@@ -55,8 +55,8 @@ def te_scenarios(setting: BenchmarkSetting) -> Iterator[Comparison]:
     down = np.full(len(topology.edges), 0.001)
     incidence, demand = _problem(topology, 4.0)
     scenarios = drawn(incidence, down, _ALL_PAIRS_OF_CABLES)
-    ours = timed(lambda: _least_risk(incidence, demand, probability=0.001, cutoff=_ALL_PAIRS_OF_CABLES))
-    printed = timed(lambda: _as_printed(incidence, demand, scenarios))
+    ours = processor_timed(lambda: _least_risk(incidence, demand, probability=0.001, cutoff=_ALL_PAIRS_OF_CABLES))
+    printed = processor_timed(lambda: _as_printed(incidence, demand, scenarios))
     difference, count = abs(ours.value - printed.value), scenarios.probability.size
     yield Comparison(
         ours.seconds,
@@ -95,7 +95,7 @@ def _large(networks: Path | None) -> _Solved:
     often = 0.001 * np.random.default_rng(_SEED).weibull(0.8, len(topology.edges))
     down = {frozenset(edge): share for edge, share in zip(topology.edges, often.tolist(), strict=True)}
     incidence, demand = _problem(replace(topology, down=down), 0.25)
-    solved = timed(lambda: _least_risk(incidence, demand, beta=_LARGE_BETA, cutoff=_LARGE_CUTOFF))
+    solved = processor_timed(lambda: _least_risk(incidence, demand, beta=_LARGE_BETA, cutoff=_LARGE_CUTOFF))
     return _Solved(drawn(incidence, often, _LARGE_CUTOFF).probability.size, solved.value, solved.seconds)
 
 
