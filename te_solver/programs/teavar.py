@@ -61,7 +61,8 @@ class Teavar(Program):
     A pair loses the same in all scenarios that take down the same tunnels of it, so this loss is one variable. Where
     the greatest loss counts, one that takes down all tunnels of a pair loses everything, whatever the others lose. A
     program with very many rows begins without those of pairs in scenarios, and takes in those that a solution violates.
-    Of the best rates, those that grant the most without failures are taken, on the shortest tunnels.
+    Of the best rates, those that grant the most without failures are taken, on the shortest tunnels; in such a program
+    of those under which no scenario loses more than in the first solution.
     """
 
     settings: ClassVar[Settings] = {
