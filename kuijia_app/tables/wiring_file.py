@@ -198,7 +198,9 @@ def _prefix(document: YamlDocument, node: yaml.Node, what: str) -> Prefix:
         raise document.error(node, f"{what}: {quoted(text)}", _PREFIX_EXPECTED) from error
     except ValueError as error:  # bits of a host
         raise document.error(node, f"{what}: {quoted(text)} has host bits", _PREFIX_EXPECTED) from error
-    if isinstance(prefix, IPv6Network) and (prefix.is_link_local or prefix.is_multicast or prefix.is_loopback):
+    is_reserved = isinstance(prefix, IPv4Network) and prefix.is_reserved
+    is_local = isinstance(prefix, IPv6Network) and prefix.is_link_local
+    if prefix.is_multicast or prefix.is_loopback or is_reserved or is_local:
         raise document.error(node, f"{what}: {quoted(text)} is never routed", _PREFIX_EXPECTED)
     return prefix
 
@@ -294,6 +296,8 @@ class _Reader:
         gateways: tuple[Address, ...] = ()
         if "gateway" in keys:
             gateways = read_addresses(self._document, keys["gateway"], f"{what}.gateway", prefixes)
+            for each in gateways:
+                self._require_one(keys["gateway"], f"{what}.gateway", each, prefixes)
         if more_ports and not gateways:
             raise self._document.error(keys["port"], f"{what}.port: several ports", "the key gateway, too")
         for address in stated:
@@ -303,14 +307,24 @@ class _Reader:
         router = None
         if "router" in keys:
             router = _address(self._document, keys["router"], f"{what}.router", prefixes)
+            self._require_one(keys["router"], f"{what}.router", router, prefixes)
             if router in gateways or not gateways:
                 problem = f"{what}.router: {router} {'is also the gateway' if gateways else 'without a gateway'}"
                 raise self._document.error(keys["router"], problem, "the site's own router, and the key gateway")
         routed = tuple(more_ports), gateways, router
         address, *more_addresses = with_defaults(stated, prefixes, (*gateways, *([] if router is None else [router])))
+        if address in gateways:
+            raise self._document.error(keys["gateway"], f"{what}.gateway: no address is left", "one for a host")
         vlan = self._number(keys["vlan"], f"{what}.vlan", "VLAN id", LAST_VLAN_ID) if "vlan" in keys else None
         tagged = "tagged" in keys and self._document.flag(keys["tagged"], f"{what}.tagged")
         return HostEnd(port, address, prefixes, *routed, tuple(more_addresses), vlan, tagged)
+
+    def _require_one(self, node: yaml.Node, what: str, address: Address, prefixes: tuple[Prefix, ...]) -> None:
+        """Refuse an address that is that of all hosts of a prefix, or of the prefix itself (RFC 1122, 3.2.1.3)."""
+        for prefix in prefixes:
+            ends = prefix.network_address, prefix.broadcast_address
+            if isinstance(prefix, IPv4Network) and prefix.prefixlen < 31 and address in ends:
+                raise self._document.error(node, f"{what}: {address} is no host's in {prefix}", "an address between")
 
     def _ports(self, node: yaml.Node, what: str) -> list[int]:
         if isinstance(node, yaml.ScalarNode):

@@ -152,6 +152,13 @@ def test_a_wiring_file_states_ports_gateways_and_router(tmp_path: Path) -> None:
         ("gateway: [10.9.0.1, 10.9.0.254]", "gateway: []", "gateway"),
         ("gateway: [10.9.0.1, 10.9.0.254]", "gateway: {x: 1}", "gateway"),
         ("gateway: [10.9.0.1, 10.9.0.254]", "router: 10.9.0.7", "without a gateway"),
+        ("gateway: [10.9.0.1, 10.9.0.254]", "gateway: 10.9.0.255", "no host's in 10.9.0.0/24"),
+        ("gateway: [10.9.0.1, 10.9.0.254]", "gateway: 10.9.0.0", "no host's in 10.9.0.0/24"),
+        ("router: 10.1.0.7", "router: 10.1.0.255", "no host's in 10.1.0.0/24"),
+        ("prefixes: [10.9.0.0/24], address: 10.9.0.5", "prefixes: [10.9.0.1/32, 10.9.0.254/32]", "no address is left"),
+        ("prefixes: [10.9.0.0/24]", "prefixes: [10.9.0.0/24, 224.1.0.0/16]", "never routed"),
+        ("prefixes: [10.9.0.0/24]", "prefixes: [10.9.0.0/24, 127.0.0.0/8]", "never routed"),
+        ("prefixes: [10.9.0.0/24]", "prefixes: [10.9.0.0/24, 240.0.0.0/8]", "never routed"),
     ],
 )
 def test_what_contradicts_itself_is_refused(tmp_path: Path, before: str, after: str, problem: str) -> None:
