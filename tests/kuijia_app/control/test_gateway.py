@@ -445,12 +445,24 @@ def comparing() -> Generator[None, None, Differing]:
     return Differing()
 
 
-def test_a_switch_is_not_polled_while_its_entries_for_hosts_are_compared() -> None:
-    tasks: list[Iterator[None]] = []
+def controlled_switches(tasks: list[Iterator[None]]) -> ControlledSwitches:
     runtime: Any = SimpleNamespace(
         now=lambda: 0.0, sliced_work=SimpleNamespace(add=tasks.append), log=Mock(), logger=Mock(), reports=Mock()
     )
-    switches = ControlledSwitches(runtime, Mock(), Wiring(motivation_plan().topology), Mock())
+    return ControlledSwitches(runtime, Mock(), Wiring(motivation_plan().topology), Mock())
+
+
+def test_each_change_of_a_port_that_is_not_damped_is_taken_in_once() -> None:
+    switches = controlled_switches([])
+    switches.gateway = Mock()
+    for live, is_damped in ((False, False), (False, False), (True, False), (False, True), (True, True)):
+        switches.note_port("s1", 1, live=live, is_damped=is_damped)
+    assert [each.kwargs["live"] for each in switches.gateway.port_changed.call_args_list] == [False, True]
+
+
+def test_a_switch_is_not_polled_while_its_entries_for_hosts_are_compared() -> None:
+    tasks: list[Iterator[None]] = []
+    switches = controlled_switches(tasks)
     switches.gateway = Mock(compared=lambda *_: comparing(), is_watching=lambda _: True)
     connection = switches.connections["s1"] = Mock(unanswered_polls=lambda _: frozenset())
     for watch in (switches.table_watch, switches._host_watch):
