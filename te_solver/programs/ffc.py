@@ -190,7 +190,10 @@ class ForwardFaultCorrection(Program):
 
         def answer() -> tuple[Vector, Vector]:
             rates = within_capacity(self.incidence, room, tunnels.rates())
-            return rates, np.minimum(self._surviving(rates), demand)
+            granted = np.minimum(self._surviving(rates), demand)
+            if self._weight_before.any():  # old weights may leave room for less than survives
+                granted = np.minimum(granted, np.maximum(self._share.value, 0.0) * tunnels.scale.most)
+            return rates, granted
 
         seconds = solver.run(self._most)
         _, granted = answer()

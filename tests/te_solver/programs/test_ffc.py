@@ -275,3 +275,50 @@ def test_an_ingress_that_is_not_reached_sends_no_more_than_its_old_tunnel_holds(
     save_plan(plan, tmp_path / "plan.json")
     assert of_settings(case).granted.tolist() == pytest.approx([20])
     assert of_settings(case, control=1, before=str(tmp_path / "plan.json")).granted.tolist() == pytest.approx([10])
+
+
+def with_capacities(name: str, *links: tuple[str, float]) -> Topology:
+    """Return a network of one-way links, each given as "a-b"."""
+    ends = [(*link.split("-"), rate) for link, rate in links]
+    nodes = tuple(dict.fromkeys(node for a, b, _ in ends for node in (a, b)))
+    return Topology(name, nodes, tuple(Link(a, b, rate) for a, b, rate in ends))
+
+
+def granted_beside(folder: Path, case: Case, weights: Sequence[float], control: int) -> list[float]:
+    """Return what each pair is granted if `control` ingresses may send by these weights of all tunnels."""
+    given, pairs = iter(enumerate(weights, 16)), []
+    for demand, paths in zip(case.demands, case.tunnels, strict=True):
+        old = [(path, *next(given)) for path in paths]
+        tunnels = tuple(Tunnel(path_id, path, 0.0, weight) for path, path_id, weight in old)
+        pairs.append(PairPlan(*demand.pair, demand.rate, 0.0, tunnels))
+    save_plan(Plan(case.topology, tuple(pairs), "ffc", 0.0, "none", 0.0), folder / "plan.json")
+    return of_settings(case, control=control, before=str(folder / "plan.json")).granted.tolist()
+
+
+def paths_of(*texts: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(text.split("-")) for text in texts)
+
+
+def test_a_tunnel_that_shrinks_at_an_ingress_makes_no_room_for_another_that_grows(tmp_path: Path) -> None:
+    """Of s-m, which holds 10, the first pair's old split takes all that it is granted, the second's takes nothing.
+
+    Each unit of the second pair on s-m beyond the 4 that its other tunnels protect costs the first one a unit.
+    """
+    wide = ("s-m", "m-t", "m-u", "s-x", "x-t", "s-z", "z-t")
+    narrow = ("s-p", "p-u", "s-q", "q-u")
+    topology = with_capacities("shared", *((each, 10.0) for each in wide), *((each, 4.0) for each in narrow))
+    tunnels = paths_of("s-m-t", "s-x-t", "s-z-t"), paths_of("s-m-u", "s-p-u", "s-q-u")
+    case = Case(topology, (Demand("s", "t", 10), Demand("s", "u", 20)), tunnels)
+    assert sum(granted_beside(tmp_path, case, [1, 0, 0, 0, 0.5, 0.5], 1)) == pytest.approx(14)
+
+
+@pytest.mark.parametrize(("control", "granted"), [(1, 20), (2, 10), (3, 10)])
+def test_as_many_ingresses_as_are_named_send_by_their_old_weights_at_a_time(
+    tmp_path: Path, control: int, granted: float
+) -> None:
+    """Both send all of the 10 that they may over m-t, of 10, if the update does not reach them."""
+    own = ("a-m", "a-x", "x-t", "a-z", "z-t", "b-m", "b-p", "p-t", "b-q", "q-t", "m-t")
+    tunnels = paths_of("a-m-t", "a-x-t", "a-z-t"), paths_of("b-m-t", "b-p-t", "b-q-t")
+    topology = with_capacities("two ingresses", *((each, 10.0) for each in own))
+    case = Case(topology, (Demand("a", "t", 10), Demand("b", "t", 10)), tunnels)
+    assert sum(granted_beside(tmp_path, case, [1, 0, 0] * 2, control)) == pytest.approx(granted)
