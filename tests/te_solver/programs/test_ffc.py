@@ -279,9 +279,9 @@ def test_an_ingress_that_is_not_reached_sends_no_more_than_its_old_tunnel_holds(
 
 def with_capacities(name: str, *links: tuple[str, float]) -> Topology:
     """Return a network of one-way links, each given as "a-b"."""
-    ends = [(*link.split("-"), rate) for link, rate in links]
-    nodes = tuple(dict.fromkeys(node for a, b, _ in ends for node in (a, b)))
-    return Topology(name, nodes, tuple(Link(a, b, rate) for a, b, rate in ends))
+    ends = [link.split("-") for link, _ in links]
+    found = tuple(Link(a, b, rate) for (a, b), (_, rate) in zip(ends, links, strict=True))
+    return Topology(name, tuple(dict.fromkeys(chain(*ends))), found)
 
 
 def granted_beside(folder: Path, case: Case, weights: Sequence[float], control: int) -> list[float]:
@@ -292,7 +292,8 @@ def granted_beside(folder: Path, case: Case, weights: Sequence[float], control: 
         tunnels = tuple(Tunnel(path_id, path, 0.0, weight) for path, path_id, weight in old)
         pairs.append(PairPlan(*demand.pair, demand.rate, 0.0, tunnels))
     save_plan(Plan(case.topology, tuple(pairs), "ffc", 0.0, "none", 0.0), folder / "plan.json")
-    return of_settings(case, control=control, before=str(folder / "plan.json")).granted.tolist()
+    granted = of_settings(case, control=control, before=str(folder / "plan.json")).granted
+    return [float(rate) for rate in granted]
 
 
 def paths_of(*texts: str) -> tuple[tuple[str, ...], ...]:
