@@ -23,7 +23,7 @@ from kuijia_base.text import unheard
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.connectivity import largest_part
 from te_solver.model.demands import Demand
-from te_solver.model.ncflow_demands import NcflowModel, parsed_model
+from te_solver.model.ncflow_demands import Matrix, NcflowGravity, NcflowModel, parsed_model
 from te_solver.model.topology import Topology
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.ncflow import ContractedNetwork, Contraction
@@ -82,6 +82,20 @@ def shares_of_ncflow(reference: Path, setting: BenchmarkSetting) -> Iterator[Pub
     return _rows(_shares_of_ncflow, reference, setting)
 
 
+@dataclass(frozen=True)
+class _GravityWithLoops(NcflowGravity):
+    """Gravity by capacities that count links from a node to itself, as NCFlow's do; our topologies have none."""
+
+    loops: tuple[str, ...]
+
+    def _capacities(self, topology: Topology) -> tuple[Matrix, Matrix]:
+        leaving, entering = super()._capacities(topology)
+        for node in self.loops:
+            leaving[topology.nodes.index(node)] += _ZOO_CAPACITY
+            entering[topology.nodes.index(node)] += _ZOO_CAPACITY
+        return leaving, entering
+
+
 class _Zoo:
     """A network of the Topology Zoo as NCFlow and POP read it, with the tunnels of all pairs."""
 
@@ -92,6 +106,9 @@ class _Zoo:
         read = load_topology(file, "graphml", note=unheard)
         self.topology = largest_part(read).with_capacity(_ZOO_CAPACITY)
         self.capacity = np.array([link.capacity for link in self.topology.links])
+        graph: nx.Graph[str] = nx.read_graphml(file)
+        name = dict(zip(graph, read.nodes, strict=True))
+        self.loops = tuple(name[node] for node in nx.nodes_with_selfloops(graph))
         nodes = self.topology.nodes
         pairs = [(a, b) for a in nodes for b in nodes if a != b]
         if file.name in _INFERRED_MODELS:
@@ -175,6 +192,8 @@ def _value_of_zoo(graph: Path, progress: Progress, models: dict[str, NcflowModel
     for name, model in models.items():
         if not name.startswith(row["tm_model"]):
             continue
+        if zoo.loops and isinstance(model, NcflowGravity):
+            model = _GravityWithLoops(model.total, zoo.loops)  # noqa: PLW2901
         demands = model.demands(zoo.topology, int(row["traffic_seed"]), float(row["scale_factor"]))
         rates = np.array([demand.rate for demand in demands])
         if abs(rates.sum() / float(row["total_demand"]) - 1) <= _SAME_TOTAL:

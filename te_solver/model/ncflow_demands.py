@@ -93,17 +93,22 @@ class NcflowGravity(NcflowModel):
     total: float
 
     def _drawn(self, topology: Topology, random: np.random.RandomState) -> Matrix:
+        leaving, entering = self._capacities(topology)
+        shares = (leaving / sum(leaving.tolist()))[:, None] * entering
+        shares /= (sum(entering.tolist()) - entering)[:, None]
+        apart = ~np.eye(len(shares), dtype=bool)
+        matrix = np.zeros(shares.shape, dtype=np.float32)
+        matrix[apart] = np.maximum(random.normal(shares[apart], shares[apart] / 4), 0.0)
+        return matrix
+
+    def _capacities(self, topology: Topology) -> tuple[Matrix, Matrix]:
+        """Return the sums of capacities that leave and enter each node."""
         position = {node: number for number, node in enumerate(topology.nodes)}
         leaving, entering = np.zeros(len(position)), np.zeros(len(position))
         for link in topology.links:
             leaving[position[link.source]] += link.capacity
             entering[position[link.target]] += link.capacity
-        shares = (leaving / sum(leaving.tolist()))[:, None] * entering
-        shares /= (sum(entering.tolist()) - entering)[:, None]
-        apart = ~np.eye(len(position), dtype=bool)
-        matrix = np.zeros(shares.shape, dtype=np.float32)
-        matrix[apart] = np.maximum(random.normal(shares[apart], shares[apart] / 4), 0.0)
-        return matrix
+        return leaving, entering
 
     def _finished(self, matrix: Matrix) -> Matrix:
         matrix *= self.total
