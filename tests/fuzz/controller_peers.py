@@ -10,6 +10,7 @@ from kuijia_app.control.pair import LEASE, Beat, Pair
 from kuijia_app.control.peer_messages import Decoder, encoded
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import Rollout, Stages, Version
+from kuijia_app.framework.peer_links import LONGEST_LINE
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import KuijiaError
@@ -66,7 +67,10 @@ def _take_over(stages: Stages) -> None:
 
 
 def read_message(path: Path) -> None:
-    """Use the message in a file."""
+    """Use the message in a file, if it is no longer than what a controller takes from a peer."""
+    length = path.stat().st_size
+    if length > LONGEST_LINE:
+        raise KuijiaError(f"a message of {length} bytes, expected at most {LONGEST_LINE}")
     try:
         use_message(path.read_bytes())
     except KuijiaError:

@@ -18,6 +18,9 @@ from tests.fuzz.targets import BrokenContractError, CaseTarget
 LARGEST = 1_000_000
 """Bytes of a case."""
 
+_LARGEST_BY_STRUCTURE = 32 * LARGEST
+"""Bytes: what is repeated may hold repetitions, and more would need the memory of a case before anything reads it."""
+
 _LARGEST_SHARE = 0.0007
 _PUMPED_SHARE = 0.03
 _SMALLEST_PUMPED = 60
@@ -167,9 +170,9 @@ def made(random: Random, examples: Sequence[bytes], grammar: Grammar) -> bytes:
     if random.random() < _BY_STRUCTURE:
         changed = grammar.changed(random, example)
         if changed is not None:
-            return (
-                changed if random.random() < 0.9 else bytes_mutations.mutated(random, changed, examples, grammar.words)
-            )
+            if random.random() >= 0.9:
+                changed = bytes_mutations.mutated(random, changed, examples, grammar.words)
+            return changed[:_LARGEST_BY_STRUCTURE]
     return bytes_mutations.mutated(random, example, examples, grammar.words)
 
 
