@@ -164,6 +164,7 @@ def test_every_walk_and_every_look_at_groups_counts_once(monkeypatch: pytest.Mon
     counted(Verifier, "_groups_used")
     found = verifier.run(single_links(plan.topology))
     assert (found.walks, {*looks}) == (len(looks), {"walk", "_groups_used"})
+    assert found.is_sound
 
 
 def test_conversations_that_an_ingress_classifies_wrongly_are_found() -> None:

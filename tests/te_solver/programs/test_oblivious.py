@@ -156,6 +156,9 @@ def test_a_matrix_of_the_hull_pulls_splits_towards_what_suits_it(tmp_path: Path)
 
     assert shares() == pytest.approx([1 / 3] * 3, abs=1e-3)
     assert shares(hull=str(file))[1] < 1 / 3 - 0.01
+    # If a-t asks for a tenth at most, the ratios are 3 x = 3 (1 - y) / 2 and 3 (0.1 + y) / 1.1; of all demands 1 + 2 y.
+    file.write_text("0 0 0 10 " + "0 0 0 1 " + "0 " * 8)
+    assert shares(hull=str(file)) == pytest.approx([11 / 31, 9 / 31, 11 / 31], abs=1e-3)
 
 
 def test_a_file_of_the_hull_that_cannot_be_used_is_refused_with_its_line(tmp_path: Path) -> None:
