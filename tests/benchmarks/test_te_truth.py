@@ -216,6 +216,19 @@ def test_rows_of_the_zoo_come_from_their_seeds(tmp_path: Path) -> None:
     assert "left out: Away.graphml, which is not in ncflow" in said.getvalue()
 
 
+def test_gravity_counts_links_from_a_node_to_itself(tmp_path: Path) -> None:
+    zoo_network(tmp_path, "Loop", 3, ((0, 1), (1, 2), (1, 1)))
+    table = {"loop": {"gravity": {"total_demand": 10.0, "random": True}, "fname": "Loop.graphml"}}
+    written(tmp_path, "pop-ncflow-lptop/lib/problems.py", f"PROBLEM_ARGS = {table!r}\n")
+    ends = np.array([1.0, 3.0, 1.0]) / 5  # of five links that leave nodes the middle one has its loop, too
+    shares = np.outer(ends / (1 - ends), ends)[~np.eye(3, dtype=bool)]
+    total = 10 * np.maximum(np.random.RandomState(4).normal(shares, shares / 4), 0).sum()
+    row = f"Loop.graphml,3,4,1.0,gravity,{total},{total}\n"
+    written(tmp_path, f"{POP_TABLES}/total-flow/path-form-total_flow-slice_0_1_2_3_4.csv", f"{COLUMNS}\n{row}")
+    [flow] = comparisons(tmp_path, io.StringIO(), source="total flow")
+    assert flow["rows by network"] == {"Loop.graphml": "1 of 1"}
+
+
 def test_a_resumed_run_finds_no_paths_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ring(tmp_path)
     kept = tmp_path / "rows"
