@@ -73,7 +73,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         "queues",
         ("queues/*.cpp", "queues/admission.hpp"),
         {
-            "admission.hpp": "red or threshold or rules_of_queues",
+            "admission.hpp": "rules_of_queues or (red or threshold) and not drop_thresholds",
             "buffer.cpp": "tokens or red_counts or link_fails or victims or random_drop or crosspoints",
             "crosspoints.cpp": "crosspoints",
             "drop_thresholds.cpp": "thresholds or droppable or link_fails",

@@ -29,7 +29,10 @@ SOURCES = (
             *("resequencer", "segments", "tcp", "tcp_receiver", "tcp_sender", "vegas"),
         )
     ),
-    *(f"routing/{name}.cpp" for name in ("clove_ecn", "hermes", "rack_paths", "rack_probes", "sensed_path")),
+    *(
+        f"routing/{name}.cpp"
+        for name in ("clove_ecn", "flow_bender", "hermes", "rack_paths", "rack_probes", "sensed_path")
+    ),
     *(f"queues/{name}.cpp" for name in ("buffer", "fifo", "strict_priority")),
 )
 FLAGS = ("-std=c++20", "-O0", "-g0", "-ffp-contract=off", "-ffunction-sections", "-Wl,--gc-sections")

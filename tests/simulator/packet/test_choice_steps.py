@@ -125,3 +125,11 @@ def test_answers_avoid_a_path_that_their_rack_has_found_to_fail(parts: Parts) ->
     (failed, *_), (moved, moves, failures, _) = answers[4], answers[5]
     assert (moves, failures, moved != failed) == (1, 1, True)
     assert {place for place, *_ in answers[6:]} == set(range(PATHS)) - {failed}
+
+
+def test_a_round_trip_of_flowbender_ends_with_what_was_sent_when_it_began(parts: Parts) -> None:
+    """By hand: of four marked packets the acknowledgement of the last ends the first round trip, and moves the flow."""
+    steps: list[Step] = [("send", 0, SECOND, 1_500, number, 0) for number in range(4)]
+    steps += [("acknowledged", 0, SECOND, 0, 0, 1, missing) for missing in range(1, 5)]
+    answers = parts.answers("flow_bender", steps, paths=PATHS)
+    assert [moves for _, moves, _, _ in answers[4:]] == [0, 0, 0, 1]
