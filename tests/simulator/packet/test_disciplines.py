@@ -307,7 +307,7 @@ ROOM = Fifo(4_000)
 @pytest.mark.parametrize(
     "queueing",
     [
-        *(ROOM, StrictPriority([ROOM]), RoundRobin([ROOM], [1]), Crosspoints(ROOM), DropThresholds(ROOM, [4_000])),
+        *(ROOM, StrictPriority([ROOM] * 2), RoundRobin([ROOM], [1]), Crosspoints(ROOM), DropThresholds(ROOM, [4_000])),
         *(Crosspoints(ROOM, held_while_sent=True), HashedCredits(ROOM, bins=1, credits=2), SharedBuffer(ROOM, 8_000)),
     ],
     ids=lambda queueing: type(queueing).__name__,
