@@ -76,6 +76,7 @@ def test_swan_in_one_step_is_the_most_throughput_below_the_level() -> None:
     case = Case.of(RHOMBUS, [Demand("s", "t", 30), Demand("a", "t", 8)], 3)
     granted = of(Swan, case, alpha=2.0).solve(case.capacity, case.demand).granted
     assert granted.tolist() == pytest.approx([22, 8])
+    assert of(Swan, case).number("alpha") == 2.0
 
 
 def test_swans_first_level_is_what_the_pairs_of_a_link_can_have_at_once_whoever_else_asks() -> None:

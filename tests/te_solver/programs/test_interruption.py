@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from te_solver.programs import solver
 from te_solver.programs.solver import interruptible
 
 # Nothing but the C library's sleep, which other signals' handlers do not end: one step of Python's.
@@ -82,3 +83,17 @@ def test_an_interrupt_at_any_moment_is_an_interrupt() -> None:
     done = subprocess.run([sys.executable, "-c", _MANY], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("True True\n", "")
     assert done.returncode in (0, 130)  # the latter if the last work that was interrupted still goes on
+
+
+def test_a_watch_is_called_while_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "_WATCH_SECONDS", 0.01)
+    done, seen = threading.Event(), list[float]()
+
+    def watch(seconds: float) -> None:
+        seen.append(seconds)
+        if len(seen) == 3:
+            done.set()
+
+    assert interruptible(lambda: done.wait(5), watch)
+    assert 0 < seen[0] < seen[1] < seen[2]
+    assert interruptible(lambda: time.sleep(0.05)) is None
