@@ -345,6 +345,7 @@ def test_each_queue_sends_as_many_packets_in_its_turn_as_its_weight() -> None:
         (Fifo(marking=Red(0, 2**30)), Fifo(marking=Red(0, 2**30 + 1))),
         (Fifo(marking=Red(0, 1, probability=1.0)), Fifo(marking=Red(0, 1, probability=1.1))),
         (Fifo(marking=Red(0, 1, weight=1.0)), Fifo(marking=Red(0, 1, weight=0.0))),
+        (Fifo(marking=Red(0, 1, weight=1.0)), Fifo(marking=Red(0, 1, weight=1.1))),
         (Fifo(shaping=TokenBucket(10.0, 1)), Fifo(shaping=TokenBucket(10.0, 0))),
         (Fifo(shaping=TokenBucket(10.0, 2**20)), Fifo(shaping=TokenBucket(10.0, 2**20 + 1))),
     ],
