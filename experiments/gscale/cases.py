@@ -221,7 +221,7 @@ def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str, moves: SlotMove
 def _moved(moves: SlotMoves, tunnel: Tunnel) -> dict[Tunnel, float]:
     """Return the share of the pair's traffic that is on `tunnel` and moves to each tunnel, or stays."""
     owned = {after: count for (before, after), count in moves.items() if before == tunnel}
-    return {after: tunnel.weight * count / sum(owned.values()) for after, count in owned.items()}
+    return _joined(tunnel, {after: tunnel.weight * count / sum(owned.values()) for after, count in owned.items()})
 
 
 def _promised(pair: PairPlan, tunnel: Tunnel) -> dict[Tunnel, float]:
@@ -230,7 +230,11 @@ def _promised(pair: PairPlan, tunnel: Tunnel) -> dict[Tunnel, float]:
     weights = [other.weight for other in others]
     total = sum(weights)
     parts = [weight / total if total > 0 else 1 / len(others) for weight in weights]
-    shares = {other: tunnel.weight * part for other, part in zip(others, parts, strict=True)}
+    return _joined(tunnel, {other: tunnel.weight * part for other, part in zip(others, parts, strict=True)})
+
+
+def _joined(tunnel: Tunnel, shares: Mapping[Tunnel, float]) -> dict[Tunnel, float]:
+    """Return the shares of a tunnel's traffic, with small ones in the largest; none if it has too little in total."""
     kept = {other: share for other, share in shares.items() if share >= MIN_SHARE}
     if len(kept) < len(shares) and tunnel.weight >= MIN_SHARE:
         largest = max(shares, key=shares.__getitem__)

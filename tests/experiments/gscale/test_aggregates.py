@@ -81,6 +81,12 @@ def test_ranges_that_grow_move_slots_of_alive_tunnels_too() -> None:
     }
 
 
+def test_a_slot_that_moves_alone_is_sent_with_its_siblings() -> None:
+    """Of 64 slots the tunnels own 2, 28 and 34; then the second one has 29, of which 27 were its own (by hand)."""
+    flows = aggregates_of(_plan((0.03, 0.44, 0.53)), CUT, "rescaling-renormalised")
+    assert {flow.name: round(flow.offered, 6) for flow in flows} == {"a-b/1-2": 9.0, "a-b/2-2": 132.0, "a-b/3-3": 159.0}
+
+
 def test_ranges_do_not_grow_over_tunnels_without_weight() -> None:
     plan = _plan((1.0, 0.0, 0.0))
     assert aggregates_of(plan, CUT, "rescaling-renormalised") == aggregates_of(plan, CUT)
