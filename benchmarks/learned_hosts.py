@@ -121,6 +121,8 @@ class HostScene:
 
     def _reaction(self, edge: tuple[str, str], during: _During, pause: float) -> float:
         expected = self._tunnels_over(edge)
+        # A tunnel that is not back after the cut before would not die again.
+        self.farm.run(_WITHIN, lambda now: during(now) or self._are_alive(expected), 0.0005)
         self._emptied.clear()
         started = time.monotonic()
         self._set(edge, live=False)
@@ -129,6 +131,10 @@ class HostScene:
         self._set(edge, live=True)
         self.farm.run(pause, during)
         return 1e3 * (max(self._emptied.get(each, math.inf) for each in expected) - started)
+
+    def _are_alive(self, groups: set[tuple[int, int]]) -> bool:
+        held = {switch.datapath_id: switch.groups for switch in self.switches.values()}
+        return all(buckets for _, buckets in (held[datapath_id][group_id] for datapath_id, group_id in groups))
 
     def _set(self, edge: tuple[str, str], *, live: bool) -> None:
         for end, other in (edge, edge[::-1]):
