@@ -100,7 +100,7 @@ def extended(*headers: int, last: int = UDP, words: int = 1) -> bytes:
         ((60, 0, 43), UDP, 3, UDP, b"data"),
         ((0,) * 7, UDP, 1, UDP, b"data"),
         ((0,) * 8, UDP, 1, None, b""),
-        ((0,), 44, 1, None, b"data"),
+        ((0,), 44, 1, None, b""),
     ],
 )
 def test_the_protocol_is_found_behind_a_few_extension_headers(
