@@ -58,6 +58,7 @@ class _Counter:
 
     seen: deque[tuple[float, int]] = field(default_factory=deque)
     rate: float = 0.0
+    is_missing: bool = False
 
     def read(self, at: float, reading: CounterReading) -> None:
         if self.seen and reading.byte_count < self.seen[-1][1]:
@@ -114,7 +115,10 @@ class Polls:
         return True
 
     def answered(self, switch: str, at: float, readings: Iterable[CounterReading], *, more: bool) -> None:
-        """Take a part of an answer; `more` is True if parts follow. Flows missing from a whole answer are forgotten.
+        """Take a part of an answer; `more` is True if parts follow.
+
+        A flow missing from two whole answers in a row is forgotten. Open vSwitch learns one whose entry somebody has
+        deleted again within half a second; until then the last rate holds.
 
         Raises:
             SwitchFaultError: the answer has too many parts or flows.
@@ -131,9 +135,14 @@ class Polls:
         state.read = 0
         whole, state.reading = state.reading, {}
         state.asked_at, state.is_silent = None, False
+        missing = {flow: counter for flow, counter in state.counters.items() if flow not in whole}
         state.counters = {flow: state.counters.get(flow, _Counter()) for flow in whole}
         for flow, reading in whole.items():
+            state.counters[flow].is_missing = False
             state.counters[flow].read(at, reading)
+        state.counters |= {flow: counter for flow, counter in missing.items() if not counter.is_missing}
+        for counter in missing.values():
+            counter.is_missing = True
 
     def gone(self, switch: str) -> None:
         """Forget a switch that is no longer connected."""

@@ -64,7 +64,7 @@ def test_a_counter_that_jumps_back_keeps_the_rate_until_there_is_a_new_one() -> 
     assert polls.rates()[FLOW] == 2.0
 
 
-def test_flows_missing_from_a_whole_answer_are_forgotten_and_those_of_its_parts_are_put_together() -> None:
+def test_flows_missing_from_two_whole_answers_are_forgotten_and_those_of_parts_are_put_together() -> None:
     polls = Polls(NIC_RATE)
     polls.ask("edge", 1.0)
     polls.answered("edge", 1.0, [CounterReading(FLOW, megabits(1), age=1.0)], more=True)
@@ -72,6 +72,11 @@ def test_flows_missing_from_a_whole_answer_are_forgotten_and_those_of_its_parts_
     polls.answered("edge", 1.0, [CounterReading(OTHER, megabits(1), age=1.0)], more=False)
     assert polls.rates().keys() == {FLOW, OTHER}
     answer(polls, 2.0, CounterReading(OTHER, megabits(2), age=2.0))
+    assert polls.rates()[FLOW] == 1.0, "it was deleted, perhaps, and will be learned again"
+    answer(polls, 3.0, CounterReading(OTHER, megabits(3), age=3.0), CounterReading(FLOW, 0, age=0.0))
+    answer(polls, 4.0, CounterReading(OTHER, megabits(4), age=4.0))
+    assert polls.rates()[FLOW] == 1.0
+    answer(polls, 5.0, CounterReading(OTHER, megabits(5), age=5.0))
     assert polls.rates().keys() == {OTHER}
 
 
