@@ -39,6 +39,7 @@ LOOKS, BETWEEN_LOOKS = 100, 200.0
 def lab_of_figure_1() -> Iterator[Path]:
     """Keep a lab up, with three tunnels of equal weight, for a block."""
     plan = motivation_plan((1 / 3, 1 / 3, 1 / 3))
+    plan = plan.with_rates_times(CAPACITY / plan.topology.links[0].capacity)
     plan = replace(plan, topology=plan.topology.with_capacity(CAPACITY))
     start_lab(Order.of(plan, {}), lambda _: None)
     up = the_running_lab()
