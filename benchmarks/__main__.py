@@ -101,7 +101,7 @@ def as_text(name: str, comparison: Comparison) -> list[str]:
     head = f"{name}: {comparison.ours:.4g} {comparison.unit}, {comparison.ratio:.3g} times better than"
     lines = [f"{head} {comparison.peer_name} with {comparison.peer:.4g}"]
     for key, value in comparison.detail.items():
-        if isinstance(value, list):
+        if isinstance(value, list) and all(isinstance(row, dict) for row in value):
             lines.append(f"    {key}:")
             lines += [f"        {', '.join(f'{inner} {_short(of)}' for inner, of in row.items())}" for row in value]
         else:
@@ -112,6 +112,10 @@ def as_text(name: str, comparison: Comparison) -> list[str]:
 def _short(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return "; ".join(map(_short, value))
+    if isinstance(value, tuple):
+        return " and ".join(map(_short, value))
     return f"{value:.4g}" if isinstance(value, float) else f"{value}"
 
 

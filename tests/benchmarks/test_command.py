@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,15 @@ def test_for_people_a_comparison_has_a_headline_and_its_detail() -> None:
         "    problem: a small one",
         "    goals:",
         "        goal at most 3 ms, met yes",
+    ]
+
+
+def test_figures_beside_the_compared_ones_are_shown_in_a_row() -> None:
+    detail = {"MB; before": [76.25, 73.0], "median and worst": [(1.0, 22.512), (2.0, 3.0)], "goals": []}
+    assert as_text("first", replace(COMPARISON, detail=detail))[1:] == [
+        "    MB; before: 76.25; 73",
+        "    median and worst: 1 and 22.51; 2 and 3",
+        "    goals:",
     ]
 
 
