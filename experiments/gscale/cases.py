@@ -15,7 +15,6 @@ from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
 from kuijia_base.errors import InputError
 from te_solver.model.plan import PairPlan, Plan, Tunnel
-from te_solver.schemes.all_schemes import failure_scheme
 from te_solver.schemes.shipped.kuijia import KUIJIA
 
 EXPERIMENT = "gscale"
@@ -198,12 +197,11 @@ def aggregates_of(
         ValueError: the link takes all tunnels of a pair.
     """
     suffixes = ("/high", "/low") if any(pair.priority for pair in plan.pairs) else ("",)
-    slots_grow = failure_scheme(scheme).renormalises
-    flows: list[WantedFlow] = []
-    for pair in plan.pairs:
-        moves = slot_moves(pair, link, slot_count) if slots_grow else None
-        flows += _of_pair(pair, link, suffixes[pair.priority], moves)
-    return tuple(flows)
+    return tuple(
+        flow
+        for pair in plan.pairs
+        for flow in _of_pair(pair, link, suffixes[pair.priority], slot_moves(pair, link, scheme, slot_count))
+    )
 
 
 def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str, moves: SlotMoves | None) -> list[WantedFlow]:
@@ -211,8 +209,9 @@ def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str, moves: SlotMove
     for number, tunnel in enumerate(pair.tunnels, start=1):
         for other, share in (_promised(pair, tunnel) if moves is None else _moved(moves, tunnel)).items():
             name = f"{pair.source}-{pair.target}/{number}-{pair.tunnels.index(other) + 1}{suffix}"
-            survivor = _survivor(pair, other, link) if tunnel.crosses(*link) else tunnel
-            backup = survivor if moves is None else other
+            backup = other
+            if moves is None:
+                backup = _survivor(pair, other, link) if tunnel.crosses(*link) else tunnel
             offered = share * pair.allocated
             flows.append(WantedFlow(name, offered, pair.source, pair.target, tunnel, backup, pair.priority))
     return flows

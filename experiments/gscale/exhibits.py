@@ -124,7 +124,7 @@ class LossFigure:
         return replace(figure, checks=tuple(self.checks(figure)))
 
     def _further_lines(self, results: Sequence[Result]) -> Iterator[LossLine]:
-        """Yield lines of measured schemes that the paper's figure does not have, each beside published rescaling."""
+        """Yield a line for each measured scheme that the paper leaves out, compared with its rescaling."""
         for scheme in sorted({run.scheme for run in results} - set(PAPERS_SCHEMES)):
             for line in self.lines:
                 if line.label == RESCALING.name:

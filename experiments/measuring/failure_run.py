@@ -12,6 +12,7 @@ from experiments.results.result import Protocol, Role, Window
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.slots import cut_slots, grown_slots
 from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.schemes.all_schemes import failure_scheme
 
 Path = tuple[str, ...]
 
@@ -83,8 +84,10 @@ SlotMoves = Counter[tuple[Tunnel, Tunnel]]
 """Number of a pair's hash slots by the tunnels that own them before and after its ranges have grown."""
 
 
-def slot_moves(pair: PairPlan, link: tuple[str, str], slot_count: int) -> SlotMoves | None:
-    """Return how the failure of a link moves slots if alive tunnels' ranges grow; None if these do not grow."""
+def slot_moves(pair: PairPlan, link: tuple[str, str], scheme: str, slot_count: int) -> SlotMoves | None:
+    """Return how the failure of a link moves slots as alive tunnels' ranges grow; None if the scheme keeps them."""
+    if not failure_scheme(scheme).renormalises:
+        return None
     weights = [tunnel.weight for tunnel in pair.tunnels]
     dead = {position for position, tunnel in enumerate(pair.tunnels) if tunnel.crosses(*link)}
     grown = grown_slots(weights, dead, slot_count)

@@ -107,7 +107,7 @@ def _slot_share(lab: Lab, flow: WantedFlow, link: tuple[str, str]) -> float:
     """
     (pair,) = [pair for pair in lab.plan.pairs if flow.tunnel in pair.tunnels]
     count = lab.options.slot_count
-    moves = slot_moves(pair, link, count) if failure_scheme(lab.options.scheme).renormalises else None
+    moves = slot_moves(pair, link, lab.options.scheme, count)
     if moves is not None:
         fitting = moves[flow.tunnel, flow.backup]
     else:
