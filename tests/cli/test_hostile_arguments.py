@@ -130,7 +130,7 @@ def test_a_backend_that_matplotlib_lacks_keeps_no_picture_from_being_drawn(tmp_p
     command = [*kuijia_command("solve"), "fig1", "fig1", "-o", "plan.json", "--plot", "plan.svg"]
     environment = {**os.environ, "MPLBACKEND": "nonsense"}
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.returncode, "nonsense" in ended.stderr) == (0, False)
     assert (tmp_path / "plan.svg").exists()
 
 

@@ -32,6 +32,8 @@ for name in ("fcntl", "grp", "pty", "pwd", "resource", "termios"):
 sys.meta_path.insert(0, Missing())
 sys.platform = system
 from kuijia.cli.main import main
+from kuijia_base import progress
+progress.PATIENCE_SECONDS = float("inf")
 sys.exit(main(words))
 """
 

@@ -361,11 +361,11 @@ def test_an_error_stands_without_notes_on_what_was_assumed(folder: Path, capsys:
     assert capsys.readouterr().err == expected
 
 
-def test_a_full_disk_is_told_in_one_line() -> None:
-    with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "kuijia", "solve", "line.yaml", "line.csv"]
-        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")
+def test_a_full_disk_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with Path("/dev/full").open("w") as full, monkeypatch.context() as changed:
+        changed.setattr(sys, "stdout", full)
+        assert solve("line.yaml line.csv") == 1
+    assert capsys.readouterr().err == "error: No space left on device\n"
 
 
 @pytest.mark.parametrize("verb", ["solve", "whatif"])
