@@ -20,9 +20,6 @@ PERIOD = 1.0
 MOST_POLLED = 20_000
 """Groups and flow entries polled a second; the period of larger networks is longer. A thousand take about 1 ms."""
 
-MOST_OF_SWITCH = 2_500
-"""The same of one switch: with about 200 bytes each, half of what the gate lets pass."""
-
 FOREIGN_EVERY = 3
 """Polls of a switch of which one asks for the entries of others, too."""
 
@@ -126,7 +123,7 @@ class TableWatch:
         watched = self._watched[switch]
         watched.polled_at = watched.asked_at = now
         watched.polls += 1
-        watched.next_poll = now + max(self.period, watched.size / MOST_OF_SWITCH)
+        watched.next_poll = now + self.period
 
     def put_off(self, switch: str, now: float) -> None:
         """Note that a switch cannot be polled now."""

@@ -145,8 +145,8 @@ class Peer:
         self._costs: dict[int, float] = {
             Kind.ERROR: limits.error_cost,
             Kind.PORT_STATUS: limits.port_cost,
-            Kind.PACKET_IN: limits.packet_cost,
         }
+        self._unparsed_cost = limits.unparsed_cost
         self._packets: dict[int, dict[int | None, Allowance]] = {}
         self._unread_echoes = 0
         self._echo_ids = count(1)
@@ -178,7 +178,7 @@ class Peer:
         self.named_at = self._next_echo = now
         self._splitter.longest = LONGEST
         if is_unknown:
-            self._costs = {}  # its messages make no work: they are dropped
+            self._costs, self._unparsed_cost = {}, 1.0  # its messages make no work: they are dropped
             rate = self._limits.unknown_frames_rate
             self._allowance = Allowance(rate, 2 * rate, now)
 
@@ -192,10 +192,14 @@ class Peer:
             self._has_parts = False
             part = self._splitter.take()
         if part is not None:
-            shares, is_packet = len(part.data) // self._limits.frame_share, part.kind == Kind.PACKET_IN
-            cost = self._costs.get(part.kind, 1.0)
-            self._allowance.take(now, cost * (1 + shares) if is_packet else cost + shares)
+            self._allowance.take(now, self._cost(part))
         return part
+
+    def _cost(self, frame: Frame) -> float:
+        shares = len(frame.data) // self._limits.frame_share
+        if frame.kind == Kind.PACKET_IN or (frame.kind == Kind.MULTIPART_REPLY and self.answers.is_of_poll(frame)):
+            return self._unparsed_cost + shares * self._limits.unparsed_share_cost
+        return self._costs.get(frame.kind, 1.0) + shares
 
     def packet(self, frame: Frame, cookies: Collection[int], now: float) -> elements.PacketIn | None:
         """Return the packet of a packet-in, if an entry with one of these cookies has sent it, and it is not too many.
