@@ -43,7 +43,7 @@ _GROUP_LENGTH: Final = 8
 _PACKET_COOKIE: Final = 16
 _PACKET_MATCH: Final = 24
 _REMOVED_LENGTH: Final = 56
-_PACKET_PADDING: Final = 2
+PACKET_PADDING: Final = 2
 _BUCKET_LENGTH: Final = 16
 
 _APPLY_AND_LIKE: Final = frozenset({3, 4, 5})
@@ -104,6 +104,12 @@ def packet_cookie(frame: Frame) -> int:
     return int.from_bytes(frame.data[_PACKET_COOKIE : _PACKET_COOKIE + 8], "big")
 
 
+def packet_source(frame: Frame) -> slice:
+    """Return where a packet-in says which entry has sent it, and from which port: its cookie and its match."""
+    length = int.from_bytes(frame.data[_PACKET_MATCH + 2 : _PACKET_MATCH + _TYPE_AND_LENGTH.size], "big")
+    return slice(_PACKET_COOKIE, _PACKET_MATCH + length + -length % 8)
+
+
 def packet_in(frame: Frame) -> PacketIn:
     """Return the content of a packet-in (OpenFlow 1.3.5, 7.4.1); raises MalformedError.
 
@@ -112,7 +118,7 @@ def packet_in(frame: Frame) -> PacketIn:
     data, length = frame.data, len(frame.data)
     kind, match_length = _head(frame, _PACKET_MATCH, length, _TYPE_AND_LENGTH.size, "match")
     end = _PACKET_MATCH + match_length
-    packet = end + -match_length % 8 + _PACKET_PADDING
+    packet = end + -match_length % 8 + PACKET_PADDING
     if kind != 1 or packet > length:
         raise MalformedError("a packet-in whose match is no OXM, or extends beyond it", data)
     in_port, position = None, _PACKET_MATCH + _TYPE_AND_LENGTH.size

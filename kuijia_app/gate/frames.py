@@ -145,6 +145,20 @@ class Splitter:
         del self._buffer[:length]
         return Frame(version, kind, xid, data)
 
+    def skip_alike(self, like: Frame, place: slice, least: int) -> int:
+        """Drop the next messages of at least `least` bytes that are `like` one in kind and `place`; return how many."""
+        buffer, begins, skipped, content = self._buffer, 0, 0, like.data[place]
+        while begins + least <= len(buffer):
+            version, kind, length, _ = HEADER.unpack_from(buffer, begins)
+            if (version, kind) != (like.version, like.kind) or length < least or begins + length > len(buffer):
+                break
+            if buffer[begins + place.start : begins + place.stop] != content:
+                break
+            begins += length
+            skipped += 1
+        del buffer[:begins]
+        return skipped
+
 
 def message(kind: Kind, xid: int, body: bytes = b"") -> bytes:
     """Return a message of OpenFlow 1.3."""

@@ -40,6 +40,7 @@ class Limits:
         port_cost: see above.
         unparsed_cost: see above; at 20,000 small ones a second of one switch others feel nothing, at 60,000 they do.
         unparsed_share_cost: see above.
+        dropped_cost: of a packet like the one before it, which was dropped; it takes a microsecond.
         unknown_frames_rate: the same for an unknown switch.
         packets_rate: packets for the controller that are passed on for one switch and cookie; more are dropped.
         packets_burst: such packets at once; a cut waits while they are handled, so that there may not be many.
@@ -84,6 +85,7 @@ class Limits:
     port_cost: float = 4.0
     unparsed_cost: float = 0.2
     unparsed_share_cost: float = 0.05
+    dropped_cost: float = 0.02
     unknown_frames_rate: float = 10.0
     packets_rate: float = 200.0
     packets_burst: float = 200.0

@@ -223,6 +223,13 @@ class Peer:
                 ports[place] = Allowance(share * limits.packets_rate, share * limits.packets_burst, now)
         return found if ports[found.in_port].take(now) and ports[_ALL].take(now) else None
 
+    def drop_alike(self, packet: Frame, now: float) -> None:
+        """Drop the packets behind one that was dropped that come from the same entry and port: a storm is read fast."""
+        if not self.is_unknown:
+            source = elements.packet_source(packet)
+            dropped = self._splitter.skip_alike(packet, source, source.stop + elements.PACKET_PADDING)
+            self._allowance.take(now, dropped * self._limits.dropped_cost)
+
     def passed(self, frame: Frame) -> Frame | None:
         """Return the message if it is one for applications; answer, drop or refuse others.
 

@@ -219,6 +219,8 @@ class HeldConnections:
             packet = peer.packet(frame, self._application.packets_of, now)
             if packet is not None:
                 send(PacketArrived(datapath, packet))
+            else:
+                peer.drop_alike(frame, now)
             return True
         if frame.kind == Kind.MULTIPART_REPLY and peer.answers.is_of_poll(frame):
             answer = peer.answers.polled(frame)

@@ -48,17 +48,6 @@ def test_the_period_grows_with_what_there_is_to_poll() -> None:
     assert watch.period == 6.0
 
 
-def test_a_switch_with_many_entries_is_polled_less_often_than_others() -> None:
-    watch, sizes = watching("s1", "s2"), {"s1": 5000, "s2": 10}
-    polled: dict[str, list[int]] = {"s1": [], "s2": []}
-    for tick in range(60):
-        for switch, _ in watch.due(tick / 10):
-            watch.asked(switch, tick / 10)
-            watch.answered(switch, sizes[switch])
-            polled[switch].append(tick)
-    assert [len(polled[switch]) for switch in ("s1", "s2")] == [4, 6], "after its first one, every 2 s"
-
-
 def test_a_fight_over_what_is_no_table_is_a_fault_but_no_lack() -> None:
     watch = TableWatch("entries for hosts", is_lack=False)
     watch.begun("s1", 0.0)

@@ -180,6 +180,41 @@ def test_a_flood_from_one_port_leaves_room_for_the_others(bench: Bench) -> None:
     assert passed[7] <= 500 + 20 * 100
 
 
+STORM = [packet_in(5, bytes(size)).data for size in (60, 1400, 60)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        packet_in(5, port=8).data,
+        packet_in(6).data,
+        bytes((VERSION + 1, *STORM[0][1:])),
+        bytes((VERSION, Kind.FLOW_REMOVED, *STORM[0][2:])),
+        message(Kind.ECHO_REQUEST, 1),
+    ],
+)
+def test_packets_like_a_dropped_one_are_dropped_with_it_and_nothing_else_is(bench: Bench, other: bytes) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
+    peer.fed(b"".join([*STORM, other, *STORM]), 0.0)
+    first = peer.take(0.0)
+    assert first is not None
+    peer.drop_alike(first, 0.0)
+    left = [peer.take(0.0) for _ in range(5)]
+    assert [None if each is None else each.data for each in left] == [other, *STORM, None]
+
+
+def test_a_packet_like_a_dropped_one_that_is_not_whole_yet_stays(bench: Bench) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
+    peer.fed(STORM[0] + STORM[1][:-1], 0.0)
+    first = peer.take(0.0)
+    assert first is not None
+    peer.drop_alike(first, 0.0)
+    peer.fed(STORM[1][-1:], 0.0)
+    second = peer.take(0.0)
+    assert second is not None
+    assert second.data == STORM[1]
+
+
 @pytest.mark.parametrize(("size", "rate"), [(60, 50_000), (1500, 10_000)])
 def test_what_a_switch_says_never_waits_behind_a_storm_of_packets_for_the_controller(
     bench: Bench, size: int, rate: int
@@ -189,8 +224,9 @@ def test_what_a_switch_says_never_waits_behind_a_storm_of_packets_for_the_contro
     storm = packet_in(5, bytes(size)).data * (rate // 1000)
     for ms in range(1000):
         peer.fed(storm, ms / 1000)
-        while peer.may_speak(ms / 1000) and peer.take(ms / 1000) is not None:
-            pass
+        while peer.may_speak(ms / 1000) and (frame := peer.take(ms / 1000)) is not None:
+            if peer.packet(frame, {5}, ms / 1000) is None:
+                peer.drop_alike(frame, ms / 1000)
         assert not peer.has_frame, "the connection is not read for a while"
 
 
