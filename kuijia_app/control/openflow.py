@@ -55,6 +55,7 @@ _ALL_BITS = 0xFFFFFFFFFFFFFFFF
 _NICIRA = 0x2320
 """The experimenter of Open vSwitch's extensions (openflow/nicira-ext.h)."""
 
+_WHOLE_COOKIE = 0xFFFF_FFFF_FFFF_FFFF
 _COOKIE_BYTES = COOKIE.to_bytes(8, "big")
 _HOST_COOKIE_BYTES = NEIGHBOUR_COOKIE.to_bytes(8, "big")
 
@@ -156,6 +157,8 @@ class Messages:
         ofproto = self._ofproto
         match poll:
             case Poll.OWN_ENTRIES:
+                return self._flows(COOKIE, _WHOLE_COOKIE)
+            case Poll.OUR_ENTRIES:
                 return self._flows(COMMON_COOKIE, COMMON_COOKIE_MASK)
             case Poll.ALL_ENTRIES:
                 return self._flows(0, 0)

@@ -24,6 +24,11 @@ class Poll(Enum):
     """A question of a poll."""
 
     OWN_ENTRIES = auto()
+    """Those of our tables."""
+
+    OUR_ENTRIES = auto()
+    """Those for hosts, too, and whatever else has a cookie of ours."""
+
     ALL_ENTRIES = auto()
     GROUPS = auto()
     GROUP_COUNTERS = auto()
@@ -84,7 +89,8 @@ class Snapshot:
         foreign: entries of others; None if this poll did not ask for them.
         more_foreign: entries of others beyond `MOST_FOREIGN`.
         hosts: number of entries for hosts that are learned.
-        answer: the answer with these, as it came, as there may be ten thousand; empty if there are none.
+        answer: the answer with these, as it came, as there may be ten thousand; empty if there are none, None if this
+            poll did not ask for them.
         meters: rate and burst of each meter, in packets a second and packets; None for one that is not as any of ours,
             and for all if this poll did not ask for them, or the switch has none.
     """
@@ -101,5 +107,5 @@ class Snapshot:
     foreign: tuple[ForeignEntry, ...] | None = None
     more_foreign: int = 0
     hosts: int = 0
-    answer: object = ()
+    answer: object = None
     meters: Mapping[int, tuple[int, int] | None] | None = None

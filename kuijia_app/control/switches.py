@@ -389,9 +389,9 @@ class ControlledSwitches:
         for switch in self._host_watch.ended_rests(now):
             self.gateway.put_again(switch)
         for switch, everything in self.table_watch.due(now):
-            meters = self.gateway.has_meters(switch)
+            meters = everything and self.gateway.has_meters(switch)
             # While an answer with many hosts is compared, another one would only wait, and take memory.
-            is_free = switch not in self._comparing
+            is_free = not everything or switch not in self._comparing
             if is_free and self.connections[switch].poll(now, everything=everything, meters=meters):
                 self.table_watch.asked(switch, now)
             else:
@@ -423,7 +423,7 @@ class ControlledSwitches:
 
     def _tables_polled(self, switch: str, snapshot: Snapshot, found: TableDifferences | None) -> None:
         self.table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups) + snapshot.hosts)
-        self._policy.snapshot_taken(replace(snapshot, answer=()))  # others keep it, and hosts are many
+        self._policy.snapshot_taken(replace(snapshot, answer=None))  # others keep it, and hosts are many
         if snapshot.foreign is not None:
             self._look_at_foreign(snapshot.foreign, snapshot)
             self._policy.foreign_told(snapshot.foreign, snapshot)
@@ -433,7 +433,7 @@ class ControlledSwitches:
             self.tables_wrong(snapshot, found, self._runtime.now())
         else:
             self.table_watch.right(switch, self._runtime.now())
-            if self.gateway.is_watching(switch):
+            if snapshot.answer is not None and self.gateway.is_watching(switch):
                 self._comparing.add(switch)
                 self._runtime.sliced_work.add(self._comparing_hosts(snapshot, self.connections[switch]))
         self._state_troubles(switch)

@@ -31,7 +31,7 @@ _PARSING = 70
 _TABLES = frozenset({Poll.OWN_ENTRIES, Poll.GROUPS})
 """Questions without which nothing can be said of a switch's tables."""
 
-_SUBJECT = {Poll.ALL_ENTRIES: Poll.OWN_ENTRIES}
+_SUBJECT = {Poll.ALL_ENTRIES: Poll.OWN_ENTRIES, Poll.OUR_ENTRIES: Poll.OWN_ENTRIES}
 """Questions that another one answers as well."""
 
 
@@ -100,12 +100,17 @@ class TablePolls:
         self._looked_at: float | None = None
 
     def begin(self, now: float, *, everything: bool, meters: bool = False) -> None:
-        """Ask all questions, in place of a poll under way; for entries of others and for meters only if told to."""
+        """Ask all questions, in place of a poll under way; for entries of others and for hosts only if told to.
+
+        So for meters.
+        """
         under_way = self._round
         if under_way is None or under_way.is_asked:
             under_way = self.begin_early(now)
         under_way.is_asked = True
-        entries = Poll.ALL_ENTRIES if everything and Poll.ALL_ENTRIES not in self._refused else Poll.OWN_ENTRIES
+        entries = Poll.OWN_ENTRIES
+        if everything:
+            entries = Poll.OUR_ENTRIES if Poll.ALL_ENTRIES in self._refused else Poll.ALL_ENTRIES
         self._ask_all(under_way, entries, Poll.GROUPS, Poll.GROUP_COUNTERS, *([Poll.METERS] if meters else []))
 
     def begin_early(self, now: float) -> _Round:
@@ -173,9 +178,13 @@ class TablePolls:
     def _read(self, poll: Poll, answer: Any, found: dict[str, Any]) -> Iterator[None]:  # noqa: ANN401  # the framework's
         messages = self._messages
         match poll:
-            case Poll.OWN_ENTRIES | Poll.ALL_ENTRIES:
-                if poll is Poll.ALL_ENTRIES or not (yield from self._have_not_changed(answer, found)):
-                    yield from self._read_entries(answer, found, everything=poll is Poll.ALL_ENTRIES)
+            case Poll.OWN_ENTRIES:
+                if not (yield from self._have_not_changed(answer, found)):
+                    yield from self._read_entries(answer, found, everything=False)
+                    self._keep_shape(answer, found)
+            case Poll.OUR_ENTRIES | Poll.ALL_ENTRIES:
+                yield from self._read_entries(answer, found, everything=poll is Poll.ALL_ENTRIES)
+                found["answer"] = answer if found["hosts"] else ()
             case Poll.GROUPS:
                 yield from self._read_groups(answer)
                 found["groups"] = self._groups
@@ -223,9 +232,9 @@ class TablePolls:
         return True
 
     def _keep_shape(self, answer: object, found: Mapping[str, Any]) -> None:
-        """Keep the shape of an answer with as many entries as the one before; hosts come and go, and are many."""
+        """Keep the shape of an answer with as many entries as the one before."""
         keys = list(found["packets"])
-        is_steady, self._polled = len(keys) == self._polled and not found["hosts"], len(keys)
+        is_steady, self._polled = len(keys) == self._polled, len(keys)
         shape = self._messages.entry_shape(answer) if is_steady else None
         self._shaped = None if shape is None else _Shaped(shape, keys, self._entries)
 
@@ -259,12 +268,10 @@ class TablePolls:
                 yield
         if own.keys() != known.keys():
             self._own, self._entries = own, dict(own.values())
-        found.update(entries=self._entries, packets=packets, hosts=hosts, answer=answer if hosts else ())
+        found.update(entries=self._entries, packets=packets, hosts=hosts)
         if everything:
             self._note_foreign(foreign)
             found.update(foreign=self._others, more_foreign=len(foreign) - len(self._others))
-        else:
-            self._keep_shape(answer, found)
 
     def _foreign_entry(self, identity: Hashable) -> ForeignEntry:
         known = self._foreign.get(identity)

@@ -21,7 +21,7 @@ MOST_POLLED = 20_000
 """Groups and flow entries polled a second; the period of larger networks is longer. A thousand take about 1 ms."""
 
 FOREIGN_EVERY = 3
-"""Polls of a switch of which one asks for the entries of others, too."""
+"""Polls of a switch of which one asks for the entries of others and for hosts, too; those may be thousands."""
 
 SOONEST = 0.2
 """Seconds between two polls of a switch that reports that entries were removed."""

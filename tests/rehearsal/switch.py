@@ -265,7 +265,7 @@ class SimulatedSwitch:
         match poll:
             case Room():
                 return [(0, len(self.flows) if poll is Room.OF_ENTRIES else len(self.groups))]
-            case Poll.OWN_ENTRIES:
+            case Poll.OWN_ENTRIES | Poll.OUR_ENTRIES:
                 return list(self.flows.values())
             case Poll.ALL_ENTRIES:
                 return [*self.flows.values(), *self.foreign]

@@ -460,16 +460,26 @@ def test_each_change_of_a_port_that_is_not_damped_is_taken_in_once() -> None:
     assert [each.kwargs["live"] for each in switches.gateway.port_changed.call_args_list] == [False, True]
 
 
-def test_a_switch_is_not_polled_while_its_entries_for_hosts_are_compared() -> None:
+def test_a_switch_is_not_asked_for_entries_for_hosts_while_they_are_compared() -> None:
     tasks: list[Iterator[None]] = []
     switches = controlled_switches(tasks)
     switches.gateway = Mock(compared=lambda *_: comparing(), is_watching=lambda _: True)
     connection = switches.connections["s1"] = Mock(unanswered_polls=lambda _: frozenset())
     for watch in (switches.table_watch, switches._host_watch):
         watch.begun("s1", 0.0)
-    switches._tables_polled("s1", Snapshot("s1", 0.0, 0.1, {}, {}, {}, {}, {}, None), TableDifferences())
+    switches._tables_polled("s1", Snapshot("s1", 0.0, 0.1, {}, {}, {}, {}, {}, None, answer=()), TableDifferences())
     switches.watch_tables(2.0)
     connection.poll.assert_not_called()
     at_once(tasks[0])
     switches.watch_tables(3.0)
     connection.poll.assert_called_once()
+
+
+def test_entries_for_hosts_are_compared_only_after_a_poll_that_has_asked_for_them() -> None:
+    tasks: list[Iterator[None]] = []
+    switches = controlled_switches(tasks)
+    switches.gateway = Mock(compared=lambda *_: comparing(), is_watching=lambda _: True)
+    for watch in (switches.table_watch, switches._host_watch):
+        watch.begun("s1", 0.0)
+    switches._tables_polled("s1", Snapshot("s1", 0.0, 0.1, {}, {}, {}, {}, {}, None), TableDifferences())
+    assert not tasks

@@ -90,7 +90,8 @@ def test_masters_hear_of_ports_packets_and_removals_and_slaves_of_ports(messages
 @pytest.mark.parametrize(
     ("poll", "kind", "asked"),
     [
-        (Poll.OWN_ENTRIES, "OFPFlowStatsRequest", (identifiers.COMMON_COOKIE, identifiers.COMMON_COOKIE_MASK)),
+        (Poll.OWN_ENTRIES, "OFPFlowStatsRequest", (identifiers.COOKIE, 0xFFFF_FFFF_FFFF_FFFF)),
+        (Poll.OUR_ENTRIES, "OFPFlowStatsRequest", (identifiers.COMMON_COOKIE, identifiers.COMMON_COOKIE_MASK)),
         (Poll.ALL_ENTRIES, "OFPFlowStatsRequest", (0, 0)),
         (Poll.GROUPS, "OFPGroupDescStatsRequest", ()),
         (Poll.GROUP_COUNTERS, "OFPGroupStatsRequest", (0xFFFFFFFC,)),

@@ -269,11 +269,11 @@ def test_a_switch_that_refuses_to_show_the_entries_of_others_is_asked_for_ours()
     polled.polls.refused(polled.asked[Poll.ALL_ENTRIES])
     polled.asked.clear()
     polled.polls.begin(1.0, everything=True)
-    polled.take(Poll.OWN_ENTRIES, flow_bytes("os_ken", OURS))
-    for poll in polled.asked.keys() - {Poll.OWN_ENTRIES}:
+    polled.take(Poll.OUR_ENTRIES, flow_bytes("os_ken", OURS))
+    for poll in polled.asked.keys() - {Poll.OUR_ENTRIES}:
         polled.take(poll)
     (found,) = polled.snapshots
-    assert (found.entries, found.foreign) == ({FlowKey.of(OURS): OURS}, None)
+    assert (found.entries, found.foreign, found.answer) == ({FlowKey.of(OURS): OURS}, None, ())
 
 
 @pytest.mark.parametrize("poll", [Poll.OWN_ENTRIES, Poll.GROUPS])
