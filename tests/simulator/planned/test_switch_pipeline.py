@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -22,16 +23,20 @@ from kuijia_app.tables.rules import (
     Bucket,
     FlowEntry,
     Group,
+    GroupType,
     Match,
     Output,
     PopVlan,
     PushLabel,
+    SetDscp,
+    SetEcn,
     SetQueue,
     SwitchTables,
     ToGroup,
 )
 from kuijia_app.tables.wiring import Wiring
-from simulator.planned.table_rows import Headers, LoneSwitch
+from simulator.packet import _core
+from simulator.planned.table_rows import Headers, LoneSwitch, table_rows
 from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_packet, random_plan, random_stray
 
 seeds = st.integers(0, 2**32 - 1)
@@ -179,16 +184,69 @@ def test_packets_seen_before_change_no_way(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "problem"),
+    ("fits", "too_large"),
     [
-        (FlowEntry(1, Match(), table_id=3, goto_table=3), "an entry must go to a later table"),
-        (FlowEntry(1, Match(), table_id=255), "an entry must be in one of 255 tables"),
-        (FlowEntry(1, Match(ip_dscp=64)), "an entry must match values that its fields can have"),
+        (PushLabel(2**20 - 1, 7), PushLabel(2**20, 0)),
+        (SetDscp(63), SetDscp(64)),
+        (SetEcn(3), SetEcn(4)),
+        (SetQueue(2**32 - 2), SetQueue(2**32 - 1)),
     ],
 )
-def test_invalid_entries_are_refused(entry: FlowEntry, problem: str) -> None:
+def test_actions_have_values_that_fit_their_fields(fits: Action, too_large: Action) -> None:
+    LoneSwitch(SwitchTables((), (FlowEntry(1, Match(), (fits,)),)))
+    with pytest.raises(ValueError, match="an action must have a value that fits its field"):
+        LoneSwitch(SwitchTables((), (FlowEntry(1, Match(), (too_large,)),)))
+
+
+@pytest.mark.parametrize(
+    ("fits", "other", "problem"),
+    [
+        (FlowEntry(1, Match(), table_id=254), FlowEntry(1, Match(), table_id=255), "must be in one of 255 tables"),
+        (FlowEntry(1, Match(), goto_table=254), FlowEntry(1, Match(), goto_table=255), "must go to a later table"),
+        *(
+            (FlowEntry(1, Match(), table_id=2, goto_table=3), FlowEntry(1, Match(), table_id=2, goto_table=to), "later")
+            for to in (1, 2)
+        ),
+        *(
+            (FlowEntry(1, fits), FlowEntry(1, other), "must match values that its fields can have")
+            for fits, other in (
+                (Match(eth_type=0xFFFF), Match(eth_type=0x10000)),
+                (Match(ip_dscp=63), Match(ip_dscp=64)),
+                (Match(ip_ecn=3), Match(ip_ecn=4)),
+                (Match(mpls_label=2**20 - 1), Match(mpls_label=2**20)),
+                (Match(mpls_tc=7), Match(mpls_tc=8)),
+            )
+        ),
+    ],
+)
+def test_invalid_entries_are_refused(fits: FlowEntry, other: FlowEntry, problem: str) -> None:
+    LoneSwitch(SwitchTables((), (fits,)))
     with pytest.raises(ValueError, match=problem):
-        LoneSwitch(SwitchTables((), (entry,)))
+        LoneSwitch(SwitchTables((), (other,)))
+
+
+def test_rows_that_own_each_other_are_complete() -> None:
+    """A group of two buckets with an action each, which another entry, bucket or action would belong to."""
+    tables = SwitchTables((Group(5, GroupType.SELECT, (Bucket((Output(1),)),) * 2),), (FlowEntry(1, Match()),))
+    kind, value = np.full(2, 6), np.ones(2, np.int64)  # outputs
+    watched = np.full(2, _core.NONE)
+    pipeline = _core.SwitchPipeline()
+    rows = table_rows(tables)
+    pipeline.set_tables(rows)
+    rows.set_actions(kind=kind[:1], value=value[:1])
+    with pytest.raises(ValueError, match="each action must belong"):
+        pipeline.set_tables(rows)
+    rows.set_actions(kind=kind + 1, value=value)
+    with pytest.raises(ValueError, match="an action must be of a known kind"):
+        pipeline.set_tables(rows)
+    rows.set_actions(kind=kind, value=value)
+    rows.set_buckets(watch_port=watched, watch_group=watched, actions=np.full(2, 1))
+    pipeline.set_tables(rows)
+    rows.set_buckets(watch_port=watched[:1], watch_group=watched[:1], actions=np.full(1, 2))
+    with pytest.raises(ValueError, match="each bucket must belong"):
+        pipeline.set_tables(rows)
+    with pytest.raises(ValueError, match="groups must come without entries"):
+        pipeline.set_groups(table_rows(tables))
 
 
 def test_entries_that_match_what_the_packets_lack_are_refused() -> None:
