@@ -1,6 +1,7 @@
 """Hermes on two racks of two hosts, slow and obvious, and stories of what happens to its flows.
 
-A flow goes from each of the hosts 0 and 1 to each of 2 and 3, in the order of these pairs.
+A flow goes from each of the hosts 0 and 1 to each of 2 and 3, in the order of these pairs. With several homes, hosts
+have a card in as many racks, which take turns as the ends of paths.
 """
 
 from __future__ import annotations
@@ -154,6 +155,7 @@ class HermesFlow:
     sent: int = 0  # s_sent
     timed_out: bool = False
     decided: int = -(10**30)
+    home_since: int = -(10**30)  # when it last began to leave by other racks
 
 
 class Hermes:
@@ -162,8 +164,9 @@ class Hermes:
     Draws come from the core's generator, in the order in which the core needs them.
     """
 
-    def __init__(self, rules: HermesRules, paths: int, base: int, most: float, seed: int) -> None:
+    def __init__(self, rules: HermesRules, paths: int, base: int, most: float, seed: int, homes: int = 1) -> None:
         self.rules = rules
+        self.homes = homes
         self.paths = range(paths)
         self.alive = list(self.paths)  # those that packets may take
         self.base = rules.base or base
@@ -230,7 +233,8 @@ class Hermes:
         return draw % count
 
     def acknowledged(self, number: int, now: int, path: int, sent: int, *, echo: bool) -> None:
-        if self.flows[number].path is None:
+        flow = self.flows[number]
+        if flow.path is None or sent < flow.home_since:  # the path's number is among those of other racks
             return
         known = self._known(number)[path]
         known.acknowledged(now - sent, echo=echo)
@@ -374,7 +378,10 @@ class Hermes:
             known[flow.path].load.add(-rate, now)
             known[path].load.add(rate, now)
             self.moves += 1
-        flow.before, flow.path, flow.moved_at, flow.sent = flow.path, path, flow.following, 0
+        flow.before = flow.path
+        if flow.path is not None and flow.path % self.homes != path % self.homes:
+            flow.before, flow.home_since = None, now
+        flow.path, flow.moved_at, flow.sent = path, flow.following, 0
 
     def _estimator(self) -> Estimator:
         return Estimator(self.rules.rate_period, self.rules.rate_gain)
@@ -408,6 +415,8 @@ class Story:
             self._change_routes: 0.5,
             self._send: 40.0,
         }
+        if hermes.homes > 1:  # the order in which racks are found would be one more thing to know
+            del self._chances[self._wake], self._chances[self._answer_probe]
 
     def go_on(self) -> None:
         draw = self._draw
@@ -432,8 +441,11 @@ class Story:
 
     def _acknowledge(self, flow: int) -> None:
         path, sent, echo = self._passage()
+        homes, taken = self._hermes.homes, self._hermes.flows[flow].path
+        if taken is not None:
+            path += taken % homes - path % homes
         self._hermes.acknowledged(flow, self._now, path, sent, echo=echo)
-        self._note(("acknowledged", flow, self._now, path, sent, int(echo)))
+        self._note(("acknowledged", flow, self._now, path // homes, sent, int(echo)))
 
     def _answer(self, flow: int) -> None:
         if self._hermes.flows[flow].path is not None:

@@ -1,6 +1,7 @@
 // A simulation that stands in for the core's own: a host and a network that only note what a part asks them for.
 #pragma once
 
+#include "queues/hashed_credits.hpp"
 #include "queues/strict_priority.hpp"
 #include "routing/hermes.hpp"
 #include "scenario.hpp"

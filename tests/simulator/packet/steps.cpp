@@ -1,5 +1,6 @@
 // Takes one part of the core step by step, without the simulation around it: `steps PART [NAME=VALUE...]`, the rules of
 // the part in the core's own units. Each line of standard input is a step, and is answered by one line of numbers.
+#include "queues/hashed_credits.hpp"
 #include "queues/strict_priority.hpp"
 #include "routing/clove_ecn.hpp"
 #include "routing/flow_bender.hpp"
@@ -370,25 +371,34 @@ template <typename Rules> void transport(Options options) {
 
 // Two racks of two hosts each with a spine for each path: hosts 0 to 3, switches 4 and 5, then the spines. A flow for
 // each pair of hosts in different racks that begins at the first, and one back: 0 to 2, 0 to 3, 1 to 2, 1 to 3, 2 to 0.
-void connect(Simulation &simulation, std::uint32_t paths, std::int64_t rate, Time delay) {
+// Hosts with two homes have a card in each of two racks; spines connect the racks of one home, in turn.
+void connect(Simulation &simulation, std::uint32_t homes, std::uint32_t paths, std::int64_t rate, Time delay) {
     constexpr std::uint32_t hosts = 4;
     simulation.hosts = hosts;
     const auto connect = [&](std::uint32_t from, std::uint32_t to) {
         simulation.links.push_back({rate, delay, 0, 0, from, to, 0});
         return static_cast<std::uint32_t>(simulation.links.size() - 1);
     };
-    std::array<std::uint32_t, hosts> up;
-    std::array<std::uint32_t, hosts> down;
-    for (std::uint32_t host = 0; host < hosts; ++host) {
-        up[host] = connect(host, 4 + host / 2);
-        down[host] = connect(4 + host / 2, host);
-    }
+    std::vector<std::array<std::uint32_t, hosts>> up(homes);
+    std::vector<std::array<std::uint32_t, hosts>> down(homes);
+    for (std::uint32_t home = 0; home < homes; ++home)
+        for (std::uint32_t host = 0; host < hosts; ++host) {
+            up[home][host] = connect(host, 4 + 2 * home + host / 2);
+            down[home][host] = connect(4 + 2 * home + host / 2, host);
+        }
     std::vector<std::array<std::uint32_t, 4>> of_spines; // to it from each rack, and from it
-    for (std::uint32_t spine = 6; spine < 6 + paths; ++spine)
-        of_spines.push_back({connect(4, spine), connect(5, spine), connect(spine, 4), connect(spine, 5)});
+    for (std::uint32_t path = 0; path < paths; ++path) {
+        const auto rack = 4 + 2 * (path % homes);
+        const auto spine = 4 + 2 * homes + path;
+        of_spines.push_back(
+            {connect(rack, spine), connect(rack + 1, spine), connect(spine, rack), connect(spine, rack + 1)});
+    }
     const auto add = [&](std::uint32_t from, std::uint32_t to) {
-        for (const auto &links : of_spines)
-            simulation.routes.push_back({up[from], links[from / 2], links[2 + to / 2], down[to]});
+        for (std::uint32_t path = 0; path < paths; ++path) {
+            const auto &links = of_spines[path];
+            const auto home = path % homes;
+            simulation.routes.push_back({up[home][from], links[from / 2], links[2 + to / 2], down[home][to]});
+        }
     };
     for (const auto source : {0u, 1u})
         for (const auto target : {2u, 3u}) {
@@ -405,8 +415,9 @@ void connect(Simulation &simulation, std::uint32_t paths, std::int64_t rate, Tim
 // if it has not asked, and the pair and path of each probe.
 template <typename Rules> void choice_of(Options options) {
     Simulation simulation(1);
+    const auto homes = option(options, "homes", 1u);
     const auto paths = option(options, "paths", 2u);
-    connect(simulation, paths, option(options, "card", std::int64_t{10'000'000'000}),
+    connect(simulation, homes, paths, option(options, "card", std::int64_t{10'000'000'000}),
             option(options, "delay", Time{0}));
     const auto seed = option(options, "seed", std::uint64_t{0});
     const auto rules = rules_of<Rules>(options);
@@ -419,9 +430,13 @@ template <typename Rules> void choice_of(Options options) {
     for (std::uint32_t set = 0; set < sets.size(); ++set)
         for (std::uint32_t path = 0; path < paths; ++path)
             sets[set].push_back(set * paths + path);
+    std::vector<bool> reversed(sets.size()); // of flows: they take another set, from the last path to the first
     run([&](Step &step) {
         double place = -1;
-        if (step.is("send") || step.is("answer")) {
+        if (step.is("reverse")) {
+            const auto flow = step.count();
+            reversed[flow] = step.flag();
+        } else if (step.is("send") || step.is("answer")) {
             Packet packet{};
             packet.flow = step.count();
             packet.sent = step.time();
@@ -431,9 +446,13 @@ template <typename Rules> void choice_of(Options options) {
             packet.number = step.count();
             packet.again = step.flag();
             const auto set = packet.flow + (packet.backward ? static_cast<std::uint32_t>(simulation.ends.size()) : 0);
-            place = choice->choose(packet, {sets[set], set, packet.backward ? 0 : version});
+            auto routes = sets[set];
+            if (reversed[packet.flow])
+                std::ranges::reverse(routes);
+            const auto number = set + (reversed[packet.flow] ? static_cast<std::uint32_t>(sets.size()) : 0);
+            place = choice->choose(packet, {routes, number, packet.backward ? 0 : version});
             const bool names = !packet.backward && !std::is_same_v<Rules, FlowBenderRules>;
-            if (names && sets[set][static_cast<std::size_t>(place)] != set * paths + packet.path)
+            if (names && routes[static_cast<std::size_t>(place)] % paths / homes != packet.path)
                 throw std::logic_error("the packet names another path than it takes");
         } else if (step.is("routes")) {
             ++version;
@@ -480,57 +499,83 @@ template <typename Rules> void choice_of(Options options) {
     });
 }
 
-// Queues of strict priority: the number of the packet that leaves, -1 for none, when to ask again, -1 for never, and
-// how many packets were dropped. The first steps make the queues and their shared buckets; a queue can be `alone`.
+// Packets that come to queues of a link of 1 Gbit/s, each a flow of its own, and leave them.
+class Queues {
+  public:
+    explicit Queues(std::uint64_t seed) : random_(seed) {}
+
+    // Answers with the number of the packet that leaves, -1 for none, when to ask again, -1 for never, and how many
+    // packets were dropped.
+    void take(Step &step, Discipline &queues) {
+        double number = -1;
+        double retry = -1;
+        const auto now = step.time();
+        if (step.is("offer")) {
+            const auto id = pool_.take();
+            pool_[id] = {};
+            pool_[id].flow = pool_[id].number = step.count();
+            pool_[id].level = step.next<unsigned>() & 0xff;
+            pool_[id].size = step.count() & 0xffffff;
+            Arrival arrival{pool_, port_, random_, now, 0};
+            queues.offer(id, arrival);
+        } else if (step.is("choose")) {
+            const auto chosen = queues.choose(pool_, now);
+            if (chosen.packet == no_packet) {
+                retry = shown(chosen.retry);
+            } else {
+                number = pool_[chosen.packet].number;
+                port_.free_at = now + port_.rate.of(pool_[chosen.packet].size);
+            }
+        } else if (step.is("drained")) {
+            retry = static_cast<double>(queues.drained_at(port_));
+        }
+        answer({number, retry, static_cast<double>(port_.counters.dropped_packets)});
+    }
+
+  private:
+    Random random_;
+    PacketPool pool_;
+    Port port_{Rate(1'000'000'000), 0, nullptr};
+};
+
+// The first steps make the queues and their shared buckets; a queue can be `alone`.
 void strict_priority(Options options) {
-    Random random(option(options, "seed", std::uint64_t{0}));
+    Queues packets(option(options, "seed", std::uint64_t{0}));
     const bool alone = option(options, "alone", false);
     require_empty(options);
     StrictPriorityRules rules;
     std::unique_ptr<Discipline> queues;
     std::shared_ptr<SharedByPorts> shared;
-    PacketPool pool;
-    Port port(Rate(1'000'000'000), 0, nullptr);
     run([&](Step &step) {
-        double number = -1;
-        double retry = -1;
         if (step.is("queue")) {
             auto &queue = rules.queues.emplace_back();
             queue.limit = step.time();
             if (const auto rate = step.time(); rate > 0)
                 queue.shaping = TokenBucketRules{rate, step.time()};
+            answer({-1, -1, 0});
         } else if (step.is("bucket")) {
             auto &one = rules.shared.emplace_back();
             one.bucket.rate = step.time();
             one.bucket.burst = step.time();
             while (step.more())
                 one.queues.push_back(step.count());
+            answer({-1, -1, 0});
         } else {
             if (!queues)
                 queues = alone ? rules.queues.front().discipline({1, 0, shared}) : rules.discipline({1, 0, shared});
-            const auto now = step.time();
-            if (step.is("offer")) {
-                const auto id = pool.take();
-                pool[id] = {};
-                pool[id].number = step.count();
-                pool[id].level = step.next<unsigned>() & 0xff;
-                pool[id].size = step.count() & 0xffffff;
-                Arrival arrival{pool, port, random, now, 0};
-                queues->offer(id, arrival);
-            } else if (step.is("choose")) {
-                const auto chosen = queues->choose(pool, now);
-                if (chosen.packet == no_packet) {
-                    retry = shown(chosen.retry);
-                } else {
-                    number = pool[chosen.packet].number;
-                    port.free_at = now + port.rate.of(pool[chosen.packet].size);
-                }
-            } else if (step.is("drained")) {
-                retry = static_cast<double>(queues->drained_at(port));
-            }
+            packets.take(step, *queues);
         }
-        answer({number, retry, static_cast<double>(port.counters.dropped_packets)});
     });
+}
+
+void hashed_credits(Options options) {
+    const auto seed = option(options, "seed", std::uint64_t{0});
+    const auto rules = rules_of<HashedCreditsRules>(options);
+    require_empty(options);
+    std::shared_ptr<SharedByPorts> shared;
+    const auto queues = rules.discipline({1, seed, shared});
+    Queues packets(seed);
+    run([&](Step &step) { packets.take(step, *queues); });
 }
 
 } // namespace
@@ -549,7 +594,8 @@ int main(int count, char **arguments) {
                                                          {"hermes", choice_of<HermesRules>},
                                                          {"clove", choice_of<CloveEcnRules>},
                                                          {"flow_bender", choice_of<FlowBenderRules>},
-                                                         {"strict_priority", strict_priority}};
+                                                         {"strict_priority", strict_priority},
+                                                         {"hashed_credits", hashed_credits}};
     try {
         Options options;
         for (int place = 2; place < count; ++place) {

@@ -33,9 +33,12 @@ SOURCES = (
         f"routing/{name}.cpp"
         for name in ("clove_ecn", "flow_bender", "hermes", "rack_paths", "rack_probes", "sensed_path")
     ),
-    *(f"queues/{name}.cpp" for name in ("buffer", "fifo", "strict_priority")),
+    *(f"queues/{name}.cpp" for name in ("buffer", "fifo", "hashed_credits", "strict_priority")),
 )
-FLAGS = ("-std=c++20", "-O0", "-g0", "-ffp-contract=off", "-ffunction-sections", "-Wl,--gc-sections")
+FLAGS = (
+    *("-std=c++20", "-O0", "-g0", "-ffp-contract=off", "-ffunction-sections", "-Wl,--gc-sections"),
+    "-D_GLIBCXX_ASSERTIONS",
+)
 """Unused functions go, and with them what they need of the simulation."""
 
 BUILT = "KUIJIA_STEPS"

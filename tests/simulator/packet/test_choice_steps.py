@@ -133,3 +133,13 @@ def test_a_round_trip_of_flowbender_ends_with_what_was_sent_when_it_began(parts:
     steps += [("acknowledged", 0, SECOND, 0, 0, 1, missing) for missing in range(1, 5)]
     answers = parts.answers("flow_bender", steps, paths=PATHS)
     assert [moves for _, moves, _, _ in answers[4:]] == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("part", ["clove", "hermes"])
+def test_a_flow_that_takes_another_set_of_paths_stays_on_its_own(parts: Parts, part: str) -> None:
+    """The sets have the same paths, one from the first to the last and one the other way."""
+    steps: list[Step] = []
+    for turn in range(4):
+        steps += [("reverse", 0, turn % 2), ("send", 0, turn * MICROSECOND, 1_500, turn, 0)]
+    places = [place for place, *_ in parts.answers(part, steps, paths=PATHS)][1::2]
+    assert places == [places[0], PATHS - 1 - places[0]] * 2

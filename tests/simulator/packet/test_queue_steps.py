@@ -8,7 +8,9 @@ import shutil
 
 import pytest
 
+from simulator.packet.queues import Fifo, HashedCredits
 from tests.sanitized import COMPILER
+from tests.simulator.packet.disciplines import Packet, TwoQueues, drawing
 from tests.simulator.packet.step_references import SECOND, Tokens
 from tests.simulator.packet.steps import Parts, Step
 
@@ -54,3 +56,27 @@ def test_a_queue_that_waits_for_tokens_alone_knows_when_it_will_be_empty(parts: 
         free, tokens = state
     answers = parts.answers("strict_priority", steps, alone=1)
     assert [answer[1] for step, answer in zip(steps, answers, strict=True) if step[0] == "drained"] == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hashed_credits_hash_anew_after_their_time_and_no_sooner(parts: Parts, seed: int) -> None:
+    """Queues exchange roles at multiples of half the time that a hash function lasts, so also exactly at its end."""
+    draw = random.Random(seed)
+    half = 50 * MICROSECOND
+    reference = TwoQueues(HashedCredits(Fifo(), bins=5, credits=1, hashed_anew_after=1e-4), drawing(seed), seed)
+    steps: list[Step] = []
+    expected: list[list[float]] = []
+    now = 0
+    for number in range(2_000):
+        reference.arrive(Packet(number, now, 0, 64))
+        steps.append(("offer", now, number, 0, 64))
+        expected.append([-1, -1, 0])
+        for _ in range(draw.choice((0, 0, 0, 1, 4))):
+            if reference.high.packets or reference.low.packets:
+                left = reference.depart(now)
+                assert left is not None
+                steps.append(("choose", now))
+                expected.append([left.number, -1, 0])
+        now += draw.choice((0, 0, half, half))
+    rules = {"bins": 5, "credits": 1, "hashed_anew_after": 2 * half}
+    assert parts.answers("hashed_credits", steps, seed=seed, **rules) == expected

@@ -669,15 +669,18 @@ def test_a_path_of_hermes_fails_for_two_hosts_with_every_third_timeout(parts: Pa
         "at thresholds",
     ],
 )
+@pytest.mark.parametrize("homes", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
-def test_hermes_follows_algorithms_1_and_2(parts: Parts, rules: HermesRules, seed: int) -> None:
+def test_hermes_follows_algorithms_1_and_2(parts: Parts, rules: HermesRules, homes: int, seed: int) -> None:
     back = 0 if rules.one_way else 4 * (10 * MICROSECOND + 40 * 800)
     per_period = 10e9 / 8 * rules.rate_period / SECOND / rules.rate_gain
-    story = Story(Hermes(rules, PATHS, FASTEST + back, per_period, seed), seed)
+    story = Story(Hermes(rules, PATHS, FASTEST + back, per_period, seed, homes), seed)
     for _ in range(2500):
         story.go_on()
     options = {
         name: int(value) if isinstance(value, bool) else value for name, value in dataclasses.asdict(rules).items()
     }
-    answers = parts.answers("hermes", story.steps, paths=PATHS, delay=10 * MICROSECOND, seed=seed, **options)
+    answers = parts.answers(
+        "hermes", story.steps, homes=homes, paths=PATHS, delay=10 * MICROSECOND, seed=seed, **options
+    )
     assert answers == story.expected

@@ -41,7 +41,7 @@ std::uint32_t Hermes::choose(Packet &packet, const Choices &choices) {
             counters_.failed += rack.at(taken).sent_again(sensing_, rack.base, now);
     }
     const bool must_move = (!same && !follow(flow, choices)) || flow.timed_out;
-    if (must_move || failed(flow, flow.path, now)) {
+    if (must_move || failed(flow, {flow.pair, flow.path}, now)) {
         auto place = fresh_place(flow, choices, now);
         if (place == nowhere && must_move) // all have failed
             place = static_cast<std::uint32_t>(random_.below(choices.count()));
@@ -112,15 +112,6 @@ void Hermes::begin(Flow &flow, const Packet &packet, const Choices &choices) {
     flow.source = ends.source;
     flow.pair = racks_.of(choices.routes.front()).pair;
     flow.view = view_of(flow.source, flow.pair);
-    auto base = rules_.base > 0 ? rules_.base : longest;
-    for (const auto number : choices.routes) {
-        views_[flow.view].at(racks_.of(number).path);
-        if (rules_.base == 0)
-            base = std::min(base, base_of(network_.route(number)));
-    }
-    for (auto *of : {&views_[flow.view], &rack_view(flow.pair)})
-        if (of->base == 0)
-            of->base = base;
     const auto &card = network_.link(network_.route(choices.routes.front()).front());
     flow.most = discount_.bytes_at(rules_.rate * static_cast<double>(card.bits_per_second));
     const auto next = static_cast<std::uint32_t>(hosts_.size());
@@ -134,24 +125,35 @@ void Hermes::begin(Flow &flow, const Packet &packet, const Choices &choices) {
 bool Hermes::follow(Flow &flow, const Choices &choices) {
     flow.set = choices.set;
     flow.version = choices.version;
-    for (std::uint32_t place = 0; place < choices.count(); ++place) {
-        const auto at = racks_.of(choices.routes[place]);
-        path_at(flow.source, at);
-        if (at.pair == flow.pair && at.path == flow.path) {
+    set_base(flow, choices);
+    for (std::uint32_t place = 0; place < choices.count(); ++place)
+        if (racks_.of(choices.routes[place]) == RackPaths::Place{flow.pair, flow.path}) {
             flow.place = place;
             return true;
         }
-    }
     return false;
 }
 
-bool Hermes::failed(const Flow &flow, std::uint16_t path, Time now) {
+// Holds the delays of all paths against that of the fastest, if there is nothing that they are held against yet.
+void Hermes::set_base(const Flow &flow, const Choices &choices) {
+    auto base = rules_.base > 0 ? rules_.base : longest;
+    if (rules_.base == 0)
+        for (const auto number : choices.routes)
+            base = std::min(base, base_of(network_.route(number)));
+    for (const auto number : choices.routes) {
+        const auto at = racks_.of(number);
+        path_at(flow.source, at);
+        for (auto *of : {&views_[view_of(flow.source, at.pair)], &rack_view(at.pair)})
+            if (of->base == 0)
+                of->base = base;
+    }
+}
+
+bool Hermes::failed(const Flow &flow, RackPaths::Place place, Time now) {
     if (!rules_.detects_failures)
         return false;
-    const auto &paths = rack_view(flow.pair).paths;
-    const auto &hosts = hosts_[flow.hosts];
-    return (path < paths.size() && paths[path].failed(now)) ||
-           (hosts.any_failed && path < hosts.paths.size() && now < hosts.paths[path].failed_until);
+    const auto *hosts = hosts_[flow.hosts].find(place);
+    return rack_view(place.pair).at(place.path).failed(now) || (hosts != nullptr && now < hosts->failed_until);
 }
 
 // Returns the place with the lowest r_p among those eligible, at random if there are several; `nowhere` if there is
@@ -164,7 +166,7 @@ std::uint32_t Hermes::least_loaded(const Flow &flow, const Choices &choices, Tim
     for (std::uint32_t place = 0; place < choices.count(); ++place) {
         const auto at = racks_.of(choices.routes[place]);
         auto &path = path_at(flow.source, at);
-        if (!eligible(path, at.path))
+        if (!eligible(path, at))
             continue;
         const auto rate = path.rate.at(now, discount_);
         if (rate < least) {
@@ -183,8 +185,8 @@ std::uint32_t Hermes::least_loaded(const Flow &flow, const Choices &choices, Tim
 std::uint32_t Hermes::fresh_place(const Flow &flow, const Choices &choices, Time now) {
     const auto base = views_[flow.view].base;
     for (const auto kind : {PathKind::good, PathKind::gray}) {
-        const auto place = least_loaded(flow, choices, now, [&](const SensedPath &path, std::uint16_t number) {
-            return path.kind(sensing_, base) == kind && !failed(flow, number, now);
+        const auto place = least_loaded(flow, choices, now, [&](const SensedPath &path, RackPaths::Place at) {
+            return path.kind(sensing_, base) == kind && !failed(flow, at, now);
         });
         if (place != nowhere)
             return place;
@@ -192,7 +194,7 @@ std::uint32_t Hermes::fresh_place(const Flow &flow, const Choices &choices, Time
     std::uint32_t alive = 0;
     std::uint32_t chosen = nowhere;
     for (std::uint32_t place = 0; place < choices.count(); ++place)
-        if (!failed(flow, racks_.of(choices.routes[place]).path, now) && random_.below(++alive) == 0)
+        if (!failed(flow, racks_.of(choices.routes[place]), now) && random_.below(++alive) == 0)
             chosen = place;
     return chosen;
 }
@@ -213,8 +215,8 @@ std::uint32_t Hermes::better_place(const Flow &flow, const Choices &choices, Tim
     const SensedPath present = views_[flow.view].paths[flow.path]; // copied: views may be added below
     const auto gain = static_cast<double>(rules_.better_round_trip);
     for (const auto kind : {PathKind::good, PathKind::gray}) {
-        const auto place = least_loaded(flow, choices, now, [&](const SensedPath &path, std::uint16_t number) {
-            return path.known() && path.kind(sensing_, base) == kind && !failed(flow, number, now) &&
+        const auto place = least_loaded(flow, choices, now, [&](const SensedPath &path, RackPaths::Place at) {
+            return path.known() && path.kind(sensing_, base) == kind && !failed(flow, at, now) &&
                    present.delay() - path.delay() > gain &&
                    (!rules_.uses_ecn || present.marked() - path.marked() > rules_.better_marked);
         });
@@ -237,7 +239,11 @@ void Hermes::move(Flow &flow, std::uint32_t place, const Choices &choices, Time 
         views_[view].at(to.path).rate.add(rate, now, discount_);
         ++counters_.moves;
     }
-    flow.before = to.pair == flow.pair ? flow.path : no_path;
+    flow.before = flow.path;
+    if (to.pair != flow.pair && flow.path != no_path) {
+        flow.before = no_path;
+        flow.racks_since = now;
+    }
     flow.moved_at = flow.next;
     flow.sent = 0;
     flow.pair = to.pair;
@@ -292,14 +298,14 @@ void Hermes::acknowledged(const Packet &packet, Time now) {
     if (packet.flow >= flows_.size() || packet.path == no_path)
         return;
     const auto &flow = flows_[packet.flow];
-    if (!flow.begun || packet.path >= views_[flow.view].paths.size())
+    if (!flow.begun || packet.sent < flow.racks_since || packet.path >= views_[flow.view].paths.size())
         return;
     auto &own = views_[flow.view];
     own.paths[packet.path].acknowledged(sensing_, delay(packet, now), packet.echo);
     if (rules_.detects_failures && own.paths[packet.path].kind(sensing_, own.base) == PathKind::congested)
         rack_view(flow.pair).at(packet.path).found_congested();
-    if (auto &paths = hosts_[flow.hosts].paths; packet.path < paths.size())
-        paths[packet.path].timeouts = 0;
+    if (auto *path = hosts_[flow.hosts].find({flow.pair, packet.path}); path != nullptr)
+        path->timeouts = 0;
 }
 
 void Hermes::timed_out(std::uint32_t number, Time now) {
@@ -308,15 +314,15 @@ void Hermes::timed_out(std::uint32_t number, Time now) {
     auto &flow = flows_[number];
     flow.timed_out = true;
     auto &hosts = hosts_[flow.hosts];
-    if (flow.path >= hosts.paths.size())
-        hosts.paths.resize(flow.path + std::size_t{1});
-    auto &path = hosts.paths[flow.path];
+    const RackPaths::Place place{flow.pair, flow.path};
+    if (hosts.find(place) == nullptr)
+        hosts.paths.push_back({place});
+    auto &path = *hosts.find(place);
     if (++path.timeouts < rules_.failure_timeouts || !rules_.detects_failures)
         return;
     path.timeouts = 0;
     counters_.failed += now >= path.failed_until;
     path.failed_until = now + rules_.failure_lasts;
-    hosts.any_failed = true;
 }
 
 void Hermes::ended(std::uint32_t number, Time now) {

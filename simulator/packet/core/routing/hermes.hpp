@@ -10,6 +10,7 @@
 #include "routing/rack_probes.hpp"
 #include "routing/sensed_path.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -135,12 +136,17 @@ class Hermes final : public PathChoice {
     };
     // Two hosts, between which a path may be a black hole.
     struct Hosts {
-        bool any_failed = false;
         struct Path {
+            RackPaths::Place place;
             std::uint32_t timeouts = 0; // since the last acknowledgement
             Time failed_until = 0;
         };
-        std::vector<Path> paths;
+        std::vector<Path> paths; // those with a timeout
+
+        Path *find(RackPaths::Place place) {
+            const auto found = std::ranges::find(paths, place, &Path::place);
+            return found == paths.end() ? nullptr : &*found;
+        }
     };
     struct Flow {
         bool begun = false;
@@ -156,10 +162,11 @@ class Hermes final : public PathChoice {
         std::uint32_t view = 0;
         std::uint32_t source = 0; // host
         std::uint32_t hosts = 0;
-        std::uint64_t sent = 0;  // s_sent, since the last move
-        DiscountedBytes rate;    // r_f
-        double most = 0;         // R
-        Time decided = -longest; // when it last was about to move
+        std::uint64_t sent = 0;      // s_sent, since the last move
+        DiscountedBytes rate;        // r_f
+        double most = 0;             // R
+        Time decided = -longest;     // when it last was about to move
+        Time racks_since = -longest; // when it began to take paths between these racks, not between others
     };
     struct Answers {
         Time last = -longest;
@@ -174,7 +181,8 @@ class Hermes final : public PathChoice {
     Time base_of(const std::vector<std::uint32_t> &route) const;
     void begin(Flow &flow, const Packet &packet, const Choices &choices);
     bool follow(Flow &flow, const Choices &choices);
-    bool failed(const Flow &flow, std::uint16_t path, Time now);
+    void set_base(const Flow &flow, const Choices &choices);
+    bool failed(const Flow &flow, RackPaths::Place place, Time now);
     std::uint32_t fresh_place(const Flow &flow, const Choices &choices, Time now);
     std::uint32_t better_place(const Flow &flow, const Choices &choices, Time now);
     template <typename Eligible>

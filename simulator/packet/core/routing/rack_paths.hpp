@@ -17,6 +17,8 @@ class RackPaths {
     struct Place {
         std::uint32_t pair;
         std::uint16_t path; // number among those of the pair, from 0
+
+        bool operator==(const Place &) const = default;
     };
 
     // From one rack, named by its switch, to another.
