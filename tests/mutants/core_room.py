@@ -25,7 +25,10 @@ from tests.sanitized import COMPILER
 from tests.simulator.packet.steps import BUILT, build_parts
 
 _HEADER = Path(__file__).with_name("switches.hpp")
-_FLAGS = ("-std=c++20", "-O1", "-g0", "-w", "-Wno-narrowing", "-fvisibility=hidden", "-ffp-contract=off", "-fPIC")
+_FLAGS = (
+    *("-std=c++20", "-O1", "-g0", "-w", "-Wno-narrowing", "-fvisibility=hidden", "-ffp-contract=off", "-fPIC"),
+    "-D_GLIBCXX_ASSERTIONS",  # what reads beyond the end of a vector is noticed
+)
 _NO_CHANGE = -1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import astuple
 from itertools import pairwise
 
@@ -135,6 +136,24 @@ def test_tables_that_cannot_be_change_nothing() -> None:
         simulation.label(there(network, SPINE)[::-1])
     with pytest.raises(UnsoundError, match="it has no links"):
         simulation.label([])
+
+
+@pytest.mark.parametrize(
+    ("labels", "count", "problem"),
+    [
+        ([0, 1, (1 << 24) - 1], 3, None),
+        ([1, 0], 2, "labels must rise"),
+        ([1, 1], 2, "labels must rise"),
+        ([0], 2, "one link for each label"),
+        ([1 << 24], 1, "labels must be below 2"),
+    ],
+)
+def test_the_core_refuses_a_table_that_it_could_not_search(labels: list[int], count: int, problem: str | None) -> None:
+    network = FABRIC.network(QUEUE)
+    core = Simulation(network, [packets_every_20_us(network)], LABELS)._steered
+    ways = np.full(count, links(network, LEAF, SPINE)[0], np.uint32)
+    with nullcontext() if problem is None else pytest.raises(ValueError, match=problem):
+        core.set_label_table(LEAF, np.array(labels, np.uint32), ways)
 
 
 @pytest.mark.parametrize("setting", [Setting(), Setting(load_balancer=LoadBalancer(choice=RandomPaths()))])
