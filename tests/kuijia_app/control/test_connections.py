@@ -96,6 +96,20 @@ def test_a_reply_to_a_barrier_that_was_never_sent_changes_nothing_and_asks_for_n
     assert len(switch.sent) == sent
 
 
+def test_an_error_about_a_message_that_was_never_sent_changes_nothing(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    ingress, switch = connected(application, S1), connected(application, S2)
+    for xid in (0, 1_000_000):
+        for each in (ingress, switch):
+            message = SimpleNamespace(xid=xid)
+            each.refuse(message, ofproto.OFPET_ROLE_REQUEST_FAILED, ofproto.OFPRRFC_STALE)
+            each.refuse(message, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)
+    assert [events(tmp_path, kind) for kind in (event_log.ROLE_LOST, event_log.SWITCH_ERROR)] == [[], []]
+    switch.port_goes(2, live=False)
+    assert ingress.emptied_groups() != []
+
+
 def test_what_an_old_connection_still_says_is_not_taken_for_the_new_one(application: KuijiaController) -> None:
     old, new = FakeSwitch(application, S1), FakeSwitch(application, S1)
     old.connect()

@@ -11,7 +11,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.control.counter_rounds import QueueState
-from kuijia_app.control.hop_losses import HopLoss, HopLosses, _Deficit
+from kuijia_app.control.hop_losses import HopLoss, HopLosses, _Deficit, _Evidence
 from kuijia_app.control.liveness import Tunnel
 from kuijia_app.control.loss_watch import LossWatch, gray_loss_of
 from kuijia_app.control.sliced_work import at_once
@@ -557,6 +557,52 @@ def test_a_round_is_judged_in_a_step_for_each_stream_and_the_next_waits_for_that
         steps = len(list(tasks[-1]))
         assert number == 0 or steps > len(network.counters.streams)
         assert watch.is_due(network.now + 10.0, 1.0)
+
+
+def test_a_known_loss_of_one_tunnel_does_not_hide_that_of_another() -> None:
+    plan = plan_of(both_ways("bridge", "a b c d", "a-c b-c c-d", 20.0), "a-c-d", "b-c-d")
+    for first, second in ((("a", 16), ("b", 17)), (("b", 17), ("a", 16))):
+        net = Watched(CountedNetwork(plan, 1))
+        for tunnel in (first, second):
+            net.traffic[net.stream(tunnel, NORMAL)] = steady(400.0)
+        net.run(5)
+        for tunnel in (first, second):
+            net.network.vanishes[net.stream(tunnel, NORMAL), 1] = 1.0
+            assert net.first_loss(4.0)[1].tunnel == tunnel
+
+
+@pytest.mark.parametrize(
+    ("rounds", "is_clear"),
+    [
+        (((20, 20, 0.0), (20, 0, 0.0)), False),  # all that vanished is of the first round
+        (((20, 20, 0.0), (20, 9, 0.0)), False),
+        (((20, 20, 0.0), (20, 10, 0.0)), True),
+        (((20, 10, 0.0), (20, 20, 0.0)), True),  # the round left out is the one with the most, whenever it was
+        (((20, 20, 0.0), (20, 11, 1.0)), True),
+        (((20, 20, 1.0), (20, 10, 0.0)), False),  # one may be under way
+        (((20, 30, 0.0), (20, 30, 0.0), (20, 0, 0.0)), True),  # no more count than are lost
+        (((20, 30, 0.0), (20, 0, 0.0), (20, 0, 0.0)), False),
+    ],
+)
+def test_a_loss_is_clear_if_half_of_what_all_rounds_but_one_miss_has_left_the_port(
+    rounds: tuple[tuple[int, int, float], ...], *, is_clear: bool
+) -> None:
+    evidence = _Evidence()
+    for missing, vanished, doubt in rounds:
+        evidence.add(missing, missing, QueueState(vanished, doubt, is_obscured=False))
+    assert evidence.is_clear is is_clear
+
+
+@pytest.mark.parametrize(
+    ("on_link", "reaches"), [((4, 5), True), ((5, 5), False), ((None, 0), None), ((0, None), None), ((0, 0), True)]
+)
+def test_packets_have_reached_the_port_if_the_link_misses_less_than_half_of_them(
+    on_link: tuple[int | None, ...], *, reaches: bool | None
+) -> None:
+    evidence = _Evidence()
+    for each in on_link:
+        evidence.add(10.0, 10, QueueState(10.0, 0.0, is_obscured=False, on_link=each))
+    assert evidence.reaches_port is reaches
 
 
 def deficit(*rounds: tuple[int, int]) -> _Deficit:

@@ -216,6 +216,25 @@ def test_a_switch_that_connects_again_is_probed_anew(network: Network) -> None:
     assert network.probes.verdict(THERE) is LinkVerdict.GOOD
 
 
+@pytest.mark.parametrize(("left", "verdict"), [("", "LOST"), ("paris", "UNKNOWN"), ("london", "UNKNOWN")])
+def test_an_answer_after_either_end_has_left_shows_no_loss(network: Network, left: str, verdict: str) -> None:
+    probes, now = network.probes, 0.0
+    for number in range(LOST_IN_ROW):
+        tokens = []
+        while not tokens:
+            now += TICK
+            step = probes.step(now, lambda link: link is THERE)
+            for switch in step.catch:
+                probes.catches(switch)
+            for sent in step.sent.values():
+                probes.sent(sent, now)
+            tokens = step.ask["london"]
+        if number == LOST_IN_ROW - 1:
+            probes.left(left)
+        probes.answered(tokens, now)
+    assert probes.verdict(THERE) is LinkVerdict[verdict]
+
+
 def test_a_switch_that_delivers_no_probe_at_all_has_its_links_named_but_used(network: Network) -> None:
     network.fate = lambda link, size: None if link is THERE else arrives(link, size)
     network.run(5.0)

@@ -68,6 +68,13 @@ def test_forgets_tunnels_that_no_plan_has() -> None:
     assert not lossy.shares
 
 
+def test_a_loss_whose_own_tunnel_no_plan_has_is_over_for_all_that_it_hit() -> None:
+    lossy = LossyTunnels()
+    lossy.lost(a_loss(), frozenset({T2}), 0.0)
+    lossy.keep(frozenset({T2}))
+    assert (dict(lossy.shares), lossy.losses) == ({}, ())
+
+
 def test_a_lossy_tunnel_is_tried_as_soon_as_a_switch_at_the_loss_is_put_right_but_no_trial_is_cut_short() -> None:
     lossy = LossyTunnels()
     loss = a_loss()

@@ -10,7 +10,7 @@ import pytest
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.openflow_reading import port_state
 from kuijia_app.control.port_states import PortState, PortStates
-from kuijia_app.tables.identifiers import LAST_PORT
+from kuijia_app.tables.identifiers import FIRST_BFD_PORT, LAST_PORT
 
 MOST_COMING, MOST_OTHERS, SETTLES = 1024, 8, 1.0
 
@@ -37,6 +37,20 @@ def test_a_port_that_its_switch_does_not_call_live_is_down_and_named_unless_that
     assert kinds(states, SETTLES) == {3: FindingKind.PORT_NOT_LIVE}
     assert states.changed("paris", GOOD[3], 2.0, is_there=True)
     assert kinds(states) == {}
+
+
+def test_a_port_that_ceases_to_be_live_while_it_runs_is_named_once_that_has_lasted() -> None:
+    states = PortStates()
+    states.described("paris", GOOD, USES, 0.0)
+    for began in (5.0, 20.0):
+        assert not states.changed("paris", PortState(3), began, is_there=True)
+        states.changed("paris", PortState(3, "eth3"), began + SETTLES / 2, is_there=True)  # goes on as it was
+        assert kinds(states, began + SETTLES * 3 / 4) == {}
+        assert kinds(states, began + SETTLES) == {3: FindingKind.PORT_NOT_LIVE}
+        states.changed("paris", GOOD[3], began + 2, is_there=True)
+    for state, now in ((PortState(3), 40.0), (PortState(3, is_up=False), 41.0), (PortState(3), 50.0)):
+        states.changed("paris", state, now, is_there=True)
+    assert kinds(states, 50.0 + SETTLES / 2) == {}
 
 
 def test_a_switch_that_calls_no_port_live_is_not_asked_for_it() -> None:
@@ -192,3 +206,43 @@ def test_eight_missing_ports_of_sessions_are_listed_and_no_more(missing: int, mo
     (finding,) = states.findings("paris", USES, range(1000, 1000 + missing), 10.0)
     listed = "1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007"
     assert finding.text == f"{missing} ports of BFD sessions are missing: {listed}{more}"
+
+
+@pytest.mark.parametrize("others", [MOST_COMING - 2, MOST_COMING])
+def test_room_is_for_so_many_ports_of_sessions_and_a_port_on_the_bound_is_one(others: int) -> None:
+    coming = [FIRST_BFD_PORT, LAST_PORT, *range(FIRST_BFD_PORT + 1, FIRST_BFD_PORT + others - 1)]
+    states = PortStates()
+    states.described("paris", {number: PortState(number) for number in (*coming, LAST_PORT + 1)}, (), 0.0)
+    assert states.may_matter("paris", LAST_PORT, ())  # it is remembered
+    assert states.may_matter("paris", 60_000, ()) is (others < MOST_COMING)
+    assert all(states.state("paris", number) is not None for number in coming)
+    assert states.state("paris", LAST_PORT + 1) is None
+    for port in range(1, 1 + MOST_OTHERS):
+        assert states.may_matter("paris", port, ())
+        states.changed("paris", PortState(port), 1.0, is_there=True)
+    assert not states.may_matter("paris", MOST_OTHERS + 1, ())
+
+
+def test_the_last_and_the_first_port_of_sessions_may_come_although_others_fill_their_room() -> None:
+    states = PortStates()
+    others = range(1, 1 + MOST_OTHERS)
+    states.described("paris", {number: PortState(number) for number in (*others, FIRST_BFD_PORT)}, (), 0.0)
+    assert states.state("paris", FIRST_BFD_PORT) is not None
+    states.forget("paris")
+    assert not states.has_described("paris")
+    assert states.state("paris", 1) is None
+    states.described("paris", {number: PortState(number) for number in others}, (), 0.0)
+    assert states.has_described("paris")
+    assert [states.may_matter("paris", port, ()) for port in (FIRST_BFD_PORT - 1, FIRST_BFD_PORT, LAST_PORT)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_a_description_without_a_port_ends_its_time_to_settle() -> None:
+    states = PortStates()
+    for now, described in ((0.0, {**GOOD, 3: PortState(3)}), (1.0, {7: GOOD[7]}), (9.0, {**GOOD, 3: PortState(3)})):
+        states.described("paris", described, USES, now)
+    assert kinds(states, 9.0 + SETTLES / 2) == {}
+    assert kinds(states, 9.0 + SETTLES) == {3: FindingKind.PORT_NOT_LIVE}

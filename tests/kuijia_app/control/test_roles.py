@@ -115,6 +115,17 @@ def test_at_a_takeover_the_id_is_above_those_of_most_switches_whatever_one_says(
         assert not is_later(each, claims.of(switch))
 
 
+def test_once_another_controller_has_acted_no_switch_keeps_an_id_of_its_own() -> None:
+    claims = Claims(instance=7)
+    for switch in ("s1", "s2", "s3"):
+        claims.met(switch, None)
+    claims.met("liar", (claims.generation + HALF - 1) % UNDEFINED)
+    assert claims.of("liar") != claims.generation
+    claims.begun_anew()
+    assert claims.of("liar") == claims.generation
+    assert claims.met("s1", first_generation(9, 9))  # as a new switch, claimed above what it has seen
+
+
 def test_a_switch_that_was_left_to_another_controller_is_claimed_above_that() -> None:
     claims = Claims(instance=7)
     claims.met("s1", None)

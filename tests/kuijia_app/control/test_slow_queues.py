@@ -72,6 +72,14 @@ def test_a_queue_of_a_busy_port_or_that_drops_next_to_nothing_is_not_named(
     assert it.texts() == []
 
 
+@pytest.mark.parametrize(("sent", "dropped"), [(0, 1), (9, 1), (99, 1), (990, 10)])
+def test_one_packet_in_a_hundred_is_enough_however_few_these_are(sent: int, dropped: int) -> None:
+    it = Counting()
+    for _ in range(INTERVALS):
+        it.passes(1.0, 0.7, sent, dropped)
+    assert it.texts() != []
+
+
 def test_an_interval_without_drops_begins_the_count_again() -> None:
     it = Counting()
     for dropped in (*[50] * (INTERVALS - 1), 0, *[50] * (INTERVALS - 1)):
