@@ -248,8 +248,9 @@ class Planner:
             protected_failures=self.options.protect if self.objective.protects else 0,
             upper_bound=allocations[0].upper_bound if len(allocations) == 1 else None,
         )
-        value = allocations[0].value
-        return replace(plan, objective_value=self.objective.value(plan) if value is None else value)
+        value = allocations[0].value if self.objective.value is None else self.objective.value(plan)
+        assert value is not None, "a program tells the value of its objective if plans do not"
+        return replace(plan, objective_value=value)
 
     def _path_ids(self) -> Mapping[Pair, tuple[int, ...]]:
         numbers = count(FIRST_PATH_ID)

@@ -126,7 +126,8 @@ class Reoptimisation:
 def reoptimised(plan: Plan, failed: Edges) -> Plan:
     """Return a plan for the same demands without the failed edges, solved as the plan was; its topology stays complete.
 
-    A pair that is cut off keeps its tunnels and their weights, as they may heal, and is allocated nothing.
+    A pair that is cut off keeps its tunnels and their weights, as they may heal, and is allocated nothing. A value that
+    only the program knows is that of the others.
 
     Tunnels of the plan keep their path ids; new ones get ids that it does not use.
 
@@ -150,7 +151,8 @@ def reoptimised(plan: Plan, failed: Edges) -> Plan:
     found = iter(solved.pairs)
     pairs = tuple(next(found) if is_one else _idle(pair) for pair, is_one in zip(plan.pairs, is_joined, strict=True))
     new = replace(solved, topology=whole, pairs=pairs)
-    return renumber(replace(new, objective_value=find_objective(plan.objective).value(new)), plan)
+    value_of = find_objective(plan.objective).value
+    return renumber(new if value_of is None else replace(new, objective_value=value_of(new)), plan)
 
 
 def _idle(pair: PairPlan) -> PairPlan:

@@ -12,7 +12,7 @@ from te_solver.programs.failure_scenarios import FAILURE_SETTINGS, Scenarios, sc
 from te_solver.programs.highs import TITLE, Indices
 from te_solver.programs.incidence import Vector
 from te_solver.programs.linear import Linear, TunnelShares, column
-from te_solver.programs.program import Allocation, Objective, Program, total
+from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.settings import NumberSetting, Settings
 
 _MOST_CHOICES = 20_000
@@ -106,4 +106,4 @@ class Flexile(Program):
         return max(float(worst.of(found.values)[0]), 0.0), without, found.seconds
 
 
-OBJECTIVE = Objective("flexile", Flexile, total, settings=Flexile.settings, compiled=False)
+OBJECTIVE = Objective("flexile", Flexile, None, settings=Flexile.settings, compiled=False)

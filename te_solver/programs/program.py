@@ -68,7 +68,7 @@ class Allocation:
         solver: name and version of the solver.
         solve_seconds: seconds spent in the solver.
         upper_bound: upper bound of the sum of grants in Mbit/s; None if the grants are optimal.
-        value: value of the objective where rates and grants do not tell it.
+        value: value of the objective if rates and grants do not tell it.
     """
 
     rates: Vector
@@ -142,7 +142,7 @@ class Objective:
     Attributes:
         name: the name in plans and on the command line.
         program: creates its program.
-        value: computes a plan's value.
+        value: computes a plan's value; None if only the program knows it, see `Allocation.value`.
         protects: True if its plans survive `Options.protect` failed edges without loss.
         takes_shares: True if its programs use the shares of the path choice.
         partitioning: how its programs are solved in parts; None for one program.
@@ -153,7 +153,7 @@ class Objective:
 
     name: str
     program: Callable[[Incidence, Options], Program]
-    value: Callable[[Plan], float]
+    value: Callable[[Plan], float] | None
     protects: bool = False
     takes_shares: bool = False
     partitioning: Partitioning | None = None

@@ -14,7 +14,7 @@ from te_solver.programs.failure_scenarios import FAILURE_SETTINGS, Scenarios, sc
 from te_solver.programs.highs import TITLE, Indices
 from te_solver.programs.incidence import Incidence, Vector, within_capacity
 from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, Term, TunnelShares, column, row
-from te_solver.programs.program import Allocation, Objective, Program, total
+from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 
 Whole = TypeVar("Whole", np.int64, np.uint64)
@@ -322,4 +322,4 @@ def _identity(size: int) -> sp.csr_array:
     return sp.csr_array(sp.identity(size))
 
 
-OBJECTIVE = Objective("teavar", Teavar, total, settings=Teavar.settings, compiled=False)
+OBJECTIVE = Objective("teavar", Teavar, None, settings=Teavar.settings, compiled=False)

@@ -23,6 +23,7 @@ from te_solver.model.topology import Link, Topology
 from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Options
+from te_solver.programs.registry import objective_names
 from te_solver.solve import require_feasible, require_protected, require_within_bounds, solve
 from te_solver.tunnels.finder import TunnelFinder
 from testbed.machine.processes import start_time
@@ -146,6 +147,20 @@ def test_the_value_of_the_new_plan_is_that_of_its_own_rates() -> None:
     new = reoptimised(old, frozenset({frozenset("ab")}))
     assert new.objective_value == new.maximum_utilisation == pytest.approx(1.0)
     require_within_bounds(new)
+
+
+@pytest.mark.parametrize("objective", objective_names())
+@pytest.mark.parametrize("failed", [NOTHING, frozenset({frozenset("bc")})])
+def test_a_plan_of_any_objective_solved_again_is_the_one_that_would_be_solved_now(
+    objective: str, failed: frozenset[frozenset[str]]
+) -> None:
+    demands = [Demand("a", "d", 12.0), Demand("b", "e", 9.0), Demand("c", "a", 5.0)]
+    rest = Topology(K5.name, K5.nodes, tuple(link for link in K5.links if frozenset(link.ends) not in failed))
+    old, expected = (solve(each, demands, 3, objective) for each in (K5, rest))
+    new = reoptimised(old, failed)
+    assert new.objective_value == pytest.approx(expected.objective_value)
+    assert [(each.nodes, each.rate) for each in new.tunnels] == [(each.nodes, each.rate) for each in expected.tunnels]
+    assert (new.objective, new.options) == (expected.objective, expected.options)
 
 
 def test_rates_of_a_pair_that_is_cut_off_load_no_link() -> None:
