@@ -19,7 +19,6 @@ from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model.connectivity import Reachability
 from te_solver.model.demands import Demand
 from te_solver.model.plan import PairPlan, Plan
-from te_solver.model.topology import Topology
 
 SETTLE = 1.0
 """Seconds without another failure or healing before solving starts."""
@@ -140,7 +139,7 @@ def reoptimised(plan: Plan, failed: Edges) -> Plan:
     from te_solver.solve import solve_like  # noqa: PLC0415
 
     whole = plan.topology
-    left = Topology(whole.name, whole.nodes, tuple(link for link in whole.links if frozenset(link.ends) not in failed))
+    left = replace(whole, links=tuple(link for link in whole.links if frozenset(link.ends) not in failed))
     reachability = Reachability(left)
     is_joined = [reachability.connects(pair.source, pair.target) for pair in plan.pairs]
     joined = [pair for pair, is_one in zip(plan.pairs, is_joined, strict=True) if is_one]

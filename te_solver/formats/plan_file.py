@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +81,13 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
             {"source": link.source, "target": link.target, "capacity": link.capacity, "delay": link.delay}
             for link in topology.links
         ],
+        **({"down": _down_to_json(topology)} if topology.down else {}),
     }
+
+
+def _down_to_json(topology: Topology) -> list[dict[str, Any]]:
+    down = ((a, b, topology.down.get(frozenset((a, b)))) for a, b in topology.edges)
+    return [{"a": a, "b": b, "probability": chance} for a, b, chance in down if chance is not None]
 
 
 def plan_from_json(data: object, source: str | Path) -> Plan:
@@ -145,7 +151,21 @@ def _topology(data: dict[str, Any]) -> Topology:
         Link(link["source"], link["target"], float(link["capacity"]), float(link.get("delay", 0)))
         for link in data["links"]
     )
-    return Topology(data["name"], tuple(data["nodes"]), links)
+    topology = Topology(data["name"], tuple(data["nodes"]), links)
+    return replace(topology, down=_down(data["down"], topology)) if "down" in data else topology
+
+
+def _down(data: list[dict[str, Any]], topology: Topology) -> dict[frozenset[str], float]:
+    found: dict[frozenset[str], float] = {}
+    edges = set(map(frozenset, topology.edges))
+    for position, each in enumerate(data):
+        edge = frozenset((each["a"], each["b"]))
+        if edge not in edges or edge in found:
+            between = f"between {quoted(each['a'])} and {quoted(each['b'])}"
+            problem = f"a second probability {between}" if edge in found else f"there is no link {between}"
+            raise UnsoundError(("down", position), problem, "each cable of the topology at most once")
+        found[edge] = float(each["probability"])
+    return found
 
 
 def _options_to_json(options: PlanOptions) -> dict[str, Any]:

@@ -155,12 +155,23 @@ def test_a_plan_of_any_objective_solved_again_is_the_one_that_would_be_solved_no
     objective: str, failed: frozenset[frozenset[str]]
 ) -> None:
     demands = [Demand("a", "d", 12.0), Demand("b", "e", 9.0), Demand("c", "a", 5.0)]
-    rest = Topology(K5.name, K5.nodes, tuple(link for link in K5.links if frozenset(link.ends) not in failed))
+    rest = replace(K5, links=tuple(link for link in K5.links if frozenset(link.ends) not in failed))
     old, expected = (solve(each, demands, 3, objective) for each in (K5, rest))
     new = reoptimised(old, failed)
     assert new.objective_value == pytest.approx(expected.objective_value)
     assert [(each.nodes, each.rate) for each in new.tunnels] == [(each.nodes, each.rate) for each in expected.tunnels]
     assert (new.objective, new.options) == (expected.objective, expected.options)
+
+
+@pytest.mark.parametrize("failed", [NOTHING, frozenset({frozenset("bc")})])
+def test_a_plan_solved_again_knows_how_likely_each_cable_fails(failed: frozenset[frozenset[str]]) -> None:
+    likely = replace(K5, down={frozenset(ends): 0.001 for ends in combinations("abcde", 2)} | {frozenset("ad"): 0.3})
+    old = solve(likely, [Demand("a", "d", 12.0), Demand("b", "d", 9.0)], 3, "teavar")
+    new = reoptimised(plan_from_json(plan_to_json(old), "plan"), failed)
+    rest = replace(likely, links=tuple(link for link in K5.links if frozenset(link.ends) not in failed))
+    expected = solve(rest, [Demand("a", "d", 12.0), Demand("b", "d", 9.0)], 3, "teavar")
+    assert new.objective_value == pytest.approx(expected.objective_value)
+    assert new.topology.down == likely.down
 
 
 def test_rates_of_a_pair_that_is_cut_off_load_no_link() -> None:

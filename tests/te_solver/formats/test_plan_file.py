@@ -89,6 +89,13 @@ def test_classes_and_protection_survive_a_file_and_may_be_missing_from_it() -> N
     assert plan_from_json(data, "memory") == replace(plan, protected_failures=0)
 
 
+def test_the_probabilities_of_cables_are_written_where_there_are_some() -> None:
+    down = {frozenset("ab"): 0.25, frozenset("ac"): 0.0}
+    plan = replace(PLAN, topology=replace(PLAN.topology, down=down))
+    assert plan_from_json(json.loads(plan_text(plan)), "memory").topology.down == down
+    assert "down" not in plan_to_json(PLAN)["topology"]
+
+
 def test_an_upper_bound_is_written_where_there_is_one() -> None:
     assert "upper_bound" not in plan_to_json(PLAN)
     bounded = replace(PLAN, upper_bound=PLAN.objective_value + 1)
@@ -202,6 +209,21 @@ def put(value: object, *path: str | int) -> Change:
         (
             put(0.1, "pairs", 0, "tunnels", 1, "weight"),
             ":pairs[0].tunnels: the weights sum to 0.9, expected a sum of 1",
+        ),
+        (
+            put([{"a": "a", "b": "x", "probability": 0.1}], "topology", "down"),
+            ":topology.down[0]: there is no link between 'a' and 'x', expected each cable of the topology at most once",
+        ),
+        (
+            put([{"a": a, "b": b, "probability": 0.1} for a, b in ("ab", "ba")], "topology", "down"),
+            (
+                ":topology.down[1]: a second probability between 'b' and 'a', "
+                "expected each cable of the topology at most once"
+            ),
+        ),
+        (
+            put([{"a": "a", "b": "b", "probability": 2}], "topology", "down"),
+            ":topology.down[0].probability: found 2, expected a number from 0 to 1",
         ),
     ],
 )
