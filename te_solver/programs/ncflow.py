@@ -31,6 +31,9 @@ _CLUSTERS_PER_ROOT = 3
 _DUST = 1e-9
 """Share of a link's capacity, or of the largest demand, below which a rate is rounding."""
 
+_TIES = 1e-6
+"""Share of its rate that traffic on a cluster's longest path costs: of equally good flows those on fewer links win."""
+
 _LITTLE = 1e-6
 """Share of all demand that an iteration must add, or it is the last one."""
 
@@ -243,7 +246,9 @@ class ContractedNetwork:
             return
         program = Linear(self._solver)
         most = np.array([each.most for each in commodities])
-        flows = program.variables(len(ways), cost=-1.0, caps=most[[place for place, _ in ways]] / self._unit)
+        links = np.array([len(way.links) for _, way in ways])
+        worth = 1 - _TIES * links / max(links.max(), 1)
+        flows = program.variables(len(ways), cost=-worth, caps=most[[place for place, _ in ways]] / self._unit)
         width = len(ways)
         cells = [(place, column) for column, (place, _) in enumerate(ways)]
         program.rows((flows, _ones(cells, (most.size, width))), at_most=most / self._unit)
