@@ -132,6 +132,7 @@ class ContractedNetwork:
         self._left, self._missing = capacity.astype(np.float64), demand.astype(np.float64)
         self._dust, self._unit = capacity * _DUST, float(demand.max(initial=0.0)) or 1.0
         self._enough = float(demand.sum()) * _LITTLE
+        self._crossed = np.zeros(capacity.size, dtype=np.int64)
         self._number = {link.ends: number for number, link in enumerate(topology.links)}
         self.cluster = clusters_of(topology, how.clusters)
         self._between: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -181,11 +182,15 @@ class ContractedNetwork:
             self._joined(bundle, roles, agreed)
 
     def _bundles(self) -> list[_Bundle]:
-        """Return the demands between clusters, by the paths that have most room, with one link to the next cluster."""
+        """Return the demands between clusters, by the paths that have most room, with one link to the next cluster.
+
+        It is the one with most room of those that the fewest iterations before have crossed.
+        """
         graph: nx.DiGraph[int] = nx.DiGraph()
         for ends, links in self._between.items():
-            link = max(links, key=lambda each: (self._left[each], -each))
-            if self._left[link] > self._dust[link]:
+            free = [link for link in links if self._left[link] > self._dust[link]]
+            if free:
+                link = max(free, key=lambda each: (-self._crossed[each], self._left[each], -each))
                 graph.add_edge(*ends, weight=1 / self._left[link], link=link)
         members: dict[tuple[int, int], list[int]] = defaultdict(list)
         for number, pair in enumerate(self._pairs):
@@ -201,6 +206,7 @@ class ContractedNetwork:
             if path:
                 crossed = tuple(graph.edges[hop]["link"] for hop in pairwise(path))
                 found.append(_Bundle(tuple(path), crossed, tuple(numbers)))
+        self._crossed[list({link for bundle in found for link in bundle.links})] += 1
         return found
 
     def _between_clusters(self, bundles: Sequence[_Bundle]) -> list[_Bundle]:
