@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
-from te_solver.model.topology import Link, Topology
+from te_solver.model.topology import Topology
 from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.registry import carries_all, find_objective, objective_names
 from te_solver.solve import solve
-from te_solver.tunnels.path_finders import finder_by
 from tests.te_solver.programs.edge_bounds import least_utilisation, most_throughput
 from tests.te_solver.random_networks import demands_on, topologies
 
@@ -77,40 +74,3 @@ def test_no_allocation_that_carries_all_uses_links_less_than_the_bound(
     plan = solve(topology, demands, tunnels, name)
     assert plan.objective_value >= least_utilisation(topology, demands) * (1 - 1e-5)
     assert [pair.allocated for pair in plan.pairs] == pytest.approx([each.rate for each in demands])
-
-
-def ring(capacity: float) -> Topology:
-    ends = [(a, b) for a, b in permutations(("1", "2", "3"), 2)]
-    return Topology("3cycle", ("1", "2", "3"), tuple(Link(a, b, capacity) for a, b in ends))
-
-
-def test_on_three_nodes_in_a_ring_utilisation_is_that_of_the_published_toy() -> None:
-    """YATES' toy: one demand of the rate of a link between two of three nodes in a ring uses half of either way."""
-    demands = [Demand("1", "2", 100.0)]
-    assert solve(ring(100.0), demands, objective="edge-min-max-utilisation").objective_value == pytest.approx(0.5)
-    assert solve(ring(100.0), demands, 2, "min-max-utilisation").objective_value == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    ("objective", "paths", "value"),
-    [
-        ("static-splits", "ecmp", 0.5),
-        ("static-splits", "ksp", 0.75),
-        ("static-splits", "disjoint", 0.75),
-        ("min-max-utilisation", "ksp", 0.5),
-        ("min-max-utilisation", "vlb", 0.5),
-        ("edge-min-max-utilisation", "disjoint", 0.5),
-    ],
-)
-def test_all_pairs_of_a_ring_use_what_yates_says(objective: str, paths: str, value: float) -> None:
-    """Published in cornell-netlab/yates, test/Test_Routing.ml: all pairs of three nodes ask for half of a link."""
-    demands = [Demand(*pair, 50.0) for pair in permutations(ring(100.0).nodes, 2)]
-    plan = solve(ring(100.0), demands, 2, objective, finder=finder_by(ring(100.0), paths))
-    assert plan.objective_value == pytest.approx(value)
-
-
-def test_ffc_sets_aside_as_much_on_both_ways_of_a_ring() -> None:
-    """So all demand sent by its weights fills three quarters of each link, which is YATES' figure for FFC."""
-    demands = [Demand(*pair, 50.0) for pair in permutations(ring(100.0).nodes, 2)]
-    plan = solve(ring(100.0), demands, 2, "ffc", finder=finder_by(ring(100.0), "ksp"))
-    assert [tunnel.weight for pair in plan.pairs for tunnel in pair.tunnels] == pytest.approx([0.5] * 12)

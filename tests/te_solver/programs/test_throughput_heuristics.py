@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
-from te_solver.model.topology import Link, Topology
 from te_solver.programs import resolve
 from te_solver.programs.cspf import ConstrainedShortestPathFirst
 from te_solver.programs.demand_pinning import DemandPinning
@@ -72,15 +71,6 @@ def test_pinning_optimises_what_pinned_demands_leave(case: Case, share: float) -
         rows.at_most(case.owned(pair), 0.0 if small[pair] else rate)
     expected = pinned + rows.maximum([1.0] * len(case.paths))
     assert allocation.granted.sum() == pytest.approx(expected, rel=1e-5)
-
-
-def test_pinning_on_the_published_diamond_lacks_ten() -> None:
-    """A pinned demand fills the short way, so that another one loses it: MetaOpt's gap of 10 on a diamond."""
-    ends = (("a", "b"), ("b", "c"), ("a", "d"), ("d", "e"), ("e", "c"))
-    topology = Topology("diamond", ("a", "b", "c", "d", "e"), tuple(Link(x, y, 10.0) for x, y in ends))
-    case = Case.of(topology, [Demand("a", "c", 10), Demand("b", "c", 10.001)], 2)
-    found = DemandPinning(case.incidence, Options(settings={"share": 1.0})).solve(case.capacity, case.demand)
-    assert most(case) - found.granted.sum() == pytest.approx(10, abs=0.01)
 
 
 @pytest.mark.slow
