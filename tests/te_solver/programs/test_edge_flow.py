@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -9,9 +11,12 @@ from hypothesis import strategies as st
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
 from te_solver.programs.edge_flow import edge_flow
+from te_solver.programs.ffc import ForwardFaultCorrection
+from te_solver.programs.program import Options
 from te_solver.programs.registry import carries_all, find_objective, objective_names
 from te_solver.solve import solve
 from tests.te_solver.programs.edge_bounds import least_utilisation, most_throughput
+from tests.te_solver.programs.problems import Case
 from tests.te_solver.random_networks import demands_on, topologies
 
 FULL = 1e-6
@@ -59,6 +64,22 @@ BOUNDED = tuple(name for name in objective_names() if not carries_all(name) and 
 def test_no_allocation_exceeds_the_bound(name: str, drawn: tuple[Topology, tuple[Demand, ...]], tunnels: int) -> None:
     topology, demands = drawn
     assert solve(topology, demands, tunnels, name).allocated <= most_throughput(topology, demands) * (1 + FULL)
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
+@given(networks(), st.integers(1, 4), st.integers(1, 2))
+def test_ffc_grants_no_more_than_the_bound_of_each_network_that_failures_leave(
+    drawn: tuple[Topology, tuple[Demand, ...]], tunnels: int, protect: int
+) -> None:
+    topology, demands = drawn
+    case = Case.of(topology, demands, tunnels)
+    granted = ForwardFaultCorrection(case.incidence, Options(protect=protect)).solve(case.capacity, case.demand).granted
+    for failed in case.failures(protect):
+        lost = {way for a, b in failed for way in ((a, b), (b, a))}
+        left = replace(topology, links=tuple(link for link in topology.links if link.ends not in lost))
+        reached = most_throughput(left, demands) if left.links else 0.0
+        assert granted.sum() <= reached * (1 + FULL) + FULL
 
 
 @pytest.mark.slow
