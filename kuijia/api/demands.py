@@ -12,7 +12,19 @@ import numpy as np
 
 from kuijia.api.names import DemandFormatName, MassesName, ModelName, NetworkName, RateUnitName
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in
-from kuijia.api.table import Column, FrameLike, Table, html_page, is_empty, is_frame, name_of, number_in, records, words
+from kuijia.api.table import (
+    Column,
+    FrameLike,
+    Table,
+    html_page,
+    is_empty,
+    is_frame,
+    name_of,
+    number_in,
+    rates,
+    records,
+    words,
+)
 from kuijia.api.topology import TopologyLike, load_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import positive_number, positive_rate, whole_number
@@ -92,7 +104,7 @@ class Demands(tuple[Demand, ...]):  # noqa: SLOT001  # a tuple's subclass cannot
 
     def table(self) -> Table:
         """Return a row for each demand."""
-        columns = (words("source"), words("target"), Column("rate", rate), Column("priority"))
+        columns = (words("source"), words("target"), rates("rate"), Column("priority"))
         return Table.of(columns, ((each.source, each.target, each.rate, each.priority) for each in self))
 
     def to_frame(self) -> pd.DataFrame:

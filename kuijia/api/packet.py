@@ -21,8 +21,7 @@ from kuijia.api.names import (
     TransportName,
 )
 from kuijia.api.packet_options import HEADER, PacketStudyOptions, arrivals_of, pattern_of, sizes_of
-from kuijia.api.table import Column, Picture, Table, Text, html_page, number, words, written
-from kuijia.api.table import rate as in_words
+from kuijia.api.table import Column, Picture, Table, Text, html_page, number, rates, seconds, words, written
 from kuijia.api.topology import FileName, TopologyLike, load_topology
 from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError
@@ -282,12 +281,12 @@ _CLASSES = (
     words("class"),
     Column("flows"),
     Column("finished"),
-    Column("completion_mean", number),
-    Column("completion_p50", number),
-    Column("completion_p99", number),
+    seconds("completion_mean"),
+    seconds("completion_p50"),
+    seconds("completion_p99"),
     Column("slowdown_mean", number),
     Column("slowdown_p99", number),
-    Column("goodput_mean", in_words),
+    rates("goodput_mean"),
 )
 _FLOW_CELLS: dict[str, Callable[[str], object]] = {
     "flow": int,
@@ -297,15 +296,26 @@ _FLOW_CELLS: dict[str, Callable[[str], object]] = {
     **dict.fromkeys(("start", "completion", "ideal", "slowdown"), float),
     **dict.fromkeys(("received", "sent", "dropped", "marked", "retransmitted", "timeouts"), int),
 }
-"""Columns of the file of flows: bytes of payload, seconds, packets."""
+"""Columns of the file of flows."""
 
-_FLOWS = (*_RUN, *(words(name) if kind is str else Column(name, number) for name, kind in _FLOW_CELLS.items()))
+_UNITS = {
+    **dict.fromkeys(("size", "received"), "bytes"),  # of payload
+    **dict.fromkeys(("start", "completion", "ideal"), "seconds"),
+    **dict.fromkeys(("sent", "dropped", "marked", "lost", "retransmitted"), "packets"),
+}
+_FLOWS = (
+    *_RUN,
+    *(
+        words(each) if kind is str else Column(each, number, unit=_UNITS.get(each))
+        for each, kind in _FLOW_CELLS.items()
+    ),
+)
 _TOTALS = ("seconds", "goodput", "sent", "dropped", "marked", "lost", "retransmitted", "timeouts")
 _QUEUES = ("mean", "busiest_mean", "peak")
 _RUNS = (
     *_RUN,
-    *(Column(name, in_words if name == "goodput" else number) for name in _TOTALS),
-    *(Column(f"queue_{name}", number) for name in _QUEUES),
+    *(rates(name) if name == "goodput" else Column(name, number, unit=_UNITS.get(name)) for name in _TOTALS),
+    *(Column(f"queue_{name}", number, unit="bytes") for name in _QUEUES),
 )
 
 

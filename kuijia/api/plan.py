@@ -13,14 +13,14 @@ from kuijia.api.demands import Demands, DemandsLike, demands_for, load_demands
 from kuijia.api.names import DemandFormatName, ObjectiveName, PathsName, RateUnitName, TopologyFormatName
 from kuijia.api.plan_summary import path_of, plan_summary
 from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, SolveOptions, planned
-from kuijia.api.table import Column, Picture, Table, Text, html_page, name_of, share, words
+from kuijia.api.table import Column, Picture, Table, Text, html_page, name_of, rates, share, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
 from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.options import from_keywords, require_known
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import progress_line
-from kuijia_base.quantities import counted, rate, rate_of
+from kuijia_base.quantities import counted, rate_of
 from te_solver.formats.plan_file import load_plan as load_core_plan
 from te_solver.formats.plan_file import plan_to_json, save_plan
 from te_solver.model import plan as core
@@ -130,16 +130,16 @@ class Plan(core.Plan):
 
 
 _ENDS = (words("source"), words("target"))
-_PAIRS = (*_ENDS, Column("priority"), Column("demand", rate), Column("allocated", rate), Column("tunnels"))
+_PAIRS = (*_ENDS, Column("priority"), rates("demand"), rates("allocated"), Column("tunnels"))
 _TUNNELS = (
     *_ENDS,
     Column("priority"),
     Column("path_id"),
     words("path"),
     Column("weight", share),
-    Column("rate", rate),
+    rates("rate"),
 )
-_LINKS = (*_ENDS, Column("capacity", rate), Column("load", rate), Column("utilisation", share))
+_LINKS = (*_ENDS, rates("capacity"), rates("load"), Column("utilisation", share))
 
 PathsLike: TypeAlias = Mapping[tuple[Any, Any], Sequence[Any]]
 """Paths of each (source, target): a path is a sequence of nodes, or a tuple of such a sequence and its share."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, overload
 
 from kuijia_base import quantities
 from kuijia_base.additions import require_installed
@@ -57,10 +57,13 @@ def is_frame(value: object) -> TypeGuard[FrameLike]:
 def records(frame: FrameLike, required: Sequence[str], optional: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each row's place for messages, and its cells by column; empty cells and other columns are left out.
 
+    Names of columns may end in their unit, as in `to_frame`.
+
     Raises:
         InputError: a column is missing, or a cell of a required one is empty.
     """
-    columns = [str(column) for column in frame.columns]
+    with_unit = {column.in_frame: column for column in (rates("capacity"), rates("rate"), seconds("delay"))}
+    columns = [str(with_unit.get(column, column)) for column in map(str, frame.columns)]
     for column in (*required, *optional):
         if columns.count(column) > 1:
             raise InputError("data frame", "", f"there are {columns.count(column)} columns {column}", "one")
@@ -142,20 +145,32 @@ def share(value: float | None) -> str:
 
 
 class Column(str):
-    """A column's heading, with the way to show its cells, and True if they are words, which stand on the left."""
+    """A column's heading, with the way to show its cells, and True if they are words, which stand on the left.
 
-    __slots__ = ("show", "words")
+    `in_frame` is its name in a data frame: the heading, with the unit of its cells if they have one.
+    """
+
+    __slots__ = ("in_frame", "show", "words")
     show: Show
     words: bool
+    in_frame: str
 
-    def __new__(cls, head: str, show: Show = str, *, words: bool = False) -> Column:
+    def __new__(cls, head: str, show: Show = str, *, words: bool = False, unit: str | None = None) -> Column:
         column = super().__new__(cls, head)
-        column.show, column.words = show, words
+        column.show, column.words, column.in_frame = show, words, f"{head}_{unit}" if unit else head
         return column
 
 
 def words(head: str) -> Column:
     return Column(head, words=True)
+
+
+def rates(head: str) -> Column:
+    return Column(head, rate, unit="mbps")
+
+
+def seconds(head: str) -> Column:
+    return Column(head, number, unit="seconds")
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,8 +215,8 @@ class Table:
         return str(self._as_text())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the table as a data frame; raises MissingPackageError without pandas."""
-        return frame_of(self.heads, self.rows)
+        """Return a data frame whose columns name their units; raises MissingPackageError without pandas."""
+        return frame_of([column.in_frame for column in self.columns], self.rows)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the table as CSV with plain numbers; with a path also write it there. Raises InputError."""
@@ -211,8 +226,18 @@ class Table:
         """Return a dictionary for each row."""
         return [dict(zip(self.heads, row, strict=True)) for row in self.rows]
 
-    def __getitem__(self, column: str) -> tuple[Any, ...]:
-        """Return the cells of a column; raises KeyError without it."""
+    @overload
+    def __getitem__(self, column: str) -> tuple[Any, ...]: ...
+
+    @overload
+    def __getitem__(self, column: list[str]) -> Table: ...
+
+    def __getitem__(self, column: str | list[str]) -> tuple[Any, ...] | Table:
+        """Return the cells of a column, or a table of the columns in a list; raises KeyError without them."""
+        if isinstance(column, list):
+            places = [self._place(each) for each in column]
+            rows = (tuple(row[place] for place in places) for row in self.rows)
+            return Table.of([self.columns[place] for place in places], rows)
         place = self._place(column)
         return tuple(row[place] for row in self.rows)
 
@@ -233,7 +258,7 @@ class Table:
 
     def _place(self, column: str) -> int:
         if column not in self.heads:
-            raise KeyError(f"{column}{meant(column, self.heads)}")
+            raise KeyError(f"{column}{meant(str(column), self.heads)}")
         return self.heads.index(column)
 
     def _html_cells(self, row: Sequence[str]) -> str:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 from kuijia.api.names import NetworkName, RateUnitName, TopologyFormatName
 from kuijia.api.sources import topology_of
 from kuijia.api.table import (
-    Column,
     FrameLike,
     Table,
     Text,
     html_page,
     is_frame,
     name_of,
-    number,
     number_in,
+    rates,
     records,
+    seconds,
     words,
 )
 from kuijia_base.errors import InputError, quoted
@@ -80,7 +80,7 @@ class Topology(core.Topology):
 
     def table(self) -> Table:
         """Return a row for each directed link."""
-        columns = (words("source"), words("target"), Column("capacity", rate), Column("delay", number))
+        columns = (words("source"), words("target"), rates("capacity"), seconds("delay"))
         return Table.of(columns, ((link.source, link.target, link.capacity, link.delay) for link in self.links))
 
     def to_frame(self) -> pd.DataFrame:

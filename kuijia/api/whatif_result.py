@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kuijia.api.plan import Plan
-from kuijia.api.table import Column, Picture, Table, Text, html_page, words, written
+from kuijia.api.table import Column, Picture, Table, Text, html_page, rates, words, written
 from kuijia.api.table import share as share_cell
 from kuijia.api.whatif_numbers import FORMAT, VERSION, WhatIfNumbers
 from kuijia.api.whatif_options import WhatIfOptions
@@ -174,7 +174,7 @@ Drawing = Literal["loss-ranked", "loss-distribution", "loss-and-vacancy"]
 _WORST = 5
 _SCHEMES = (
     words("scheme"),
-    Column("sent", rate),
+    rates("sent"),
     Column("lost", share_cell),
     Column("by_failure", share_cell),
     Column("by_congestion", share_cell),
@@ -186,10 +186,10 @@ _OUTCOMES = (
     words("scheme"),
     words("failure"),
     Column("lost", share_cell),
-    Column("victims_sent", rate),
-    Column("victims_lost", rate),
-    Column("others_lost", rate),
-    Column("moved", rate),
+    rates("victims_sent"),
+    rates("victims_lost"),
+    rates("others_lost"),
+    rates("moved"),
     Column("overloaded_links"),
 )
 

@@ -100,7 +100,9 @@ def test_bad_options_of_a_model_are_refused_in_one_line(options: dict[str, Any],
 def test_a_data_frame_of_demands_goes_out_and_in_and_so_does_a_matrix() -> None:
     pandas = pytest.importorskip("pandas")
     demands = kuijia.load_demands([("s1", "s4", 10), ("s2", "s3", 5, 1)], "fig1")
-    assert kuijia.load_demands(demands.to_frame(), "fig1") == demands
+    frame = demands.to_frame()
+    assert list(frame.columns) == ["source", "target", "rate_mbps", "priority"]
+    assert kuijia.load_demands(frame, "fig1") == demands
     nodes = ["s1", "s2"]
     matrix = pandas.DataFrame([[0, 3.5], [0, 0]], index=nodes, columns=nodes)
     assert kuijia.load_demands(matrix, "fig1") == (kuijia.Demand("s1", "s2", 3.5),)

@@ -152,6 +152,14 @@ def test_slowdowns_are_drawn_over_the_load() -> None:
     assert drawn == pytest.approx(np.array([[0.3, expected[0]], [0.6, expected[1]]]))
 
 
+def test_columns_of_frames_name_their_units() -> None:
+    pytest.importorskip("pandas")
+    found = kuijia.packet("single-switch:4", details=True, **SMALL)
+    assert {"completion_mean_seconds", "slowdown_mean", "goodput_mean_mbps"} <= set(found.to_frame())
+    assert {"size_bytes", "start_seconds", "sent_packets", "timeouts"} <= set(found.flows().to_frame())
+    assert {"seconds", "goodput_mbps", "lost_packets", "queue_peak_bytes"} <= set(found.totals().to_frame())
+
+
 def test_tables_are_written_as_csv(tmp_path: Path) -> None:
     found = kuijia.packet("single-switch:4", **SMALL)
     table = found.table()

@@ -163,9 +163,19 @@ def test_tables_have_a_row_for_each_pair_tunnel_and_link(fig1: kuijia.Plan) -> N
         fig1.table("nodes")  # type: ignore[arg-type]
 
 
-def test_the_columns_of_a_table_are_names(fig1: kuijia.Plan) -> None:
+def test_the_columns_of_a_table_are_names_and_those_of_its_frame_have_units(fig1: kuijia.Plan) -> None:
     table = fig1.table("links")
-    assert list(table.columns) == ["source", "target", "capacity", "load", "utilisation"] == list(table.to_frame())
+    assert list(table.columns) == ["source", "target", "capacity", "load", "utilisation"]
+    assert list(table.to_frame()) == ["source", "target", "capacity_mbps", "load_mbps", "utilisation"]
+
+
+def test_a_list_of_columns_makes_a_table_of_them_as_in_pandas(fig1: kuijia.Plan) -> None:
+    table = fig1.table("links")[["load", "target"]].head(1)
+    assert (table.heads, table.rows) == (("load", "target"), ((pytest.approx(1000.0), "s2"),))
+    assert repr(table).splitlines() == ["    load  target", "1 Gbit/s  s2"]
+    for wrong in (0, slice(0, 2), ["load", "laod"], "laod"):
+        with pytest.raises(KeyError):
+            table[wrong]  # type: ignore[index]
 
 
 def test_a_long_table_shows_its_first_rows_and_says_how_many_are_left() -> None:

@@ -114,8 +114,9 @@ def test_a_data_frame_of_links_goes_out_and_in() -> None:
     pandas = pytest.importorskip("pandas")
     network = kuijia.load_topology("fig1")
     frame = network.to_frame()
-    assert list(frame.columns) == ["source", "target", "capacity", "delay"]
-    assert set(kuijia.load_topology(frame).links) == set(network.links)
+    assert list(frame.columns) == ["source", "target", "capacity_mbps", "delay_seconds"]
+    for each in (frame, frame.rename(columns={"capacity_mbps": "capacity", "delay_seconds": "delay"})):
+        assert set(kuijia.load_topology(each).links) == set(network.links)
     one_way = pandas.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "capacity": [5, None]})
     read = kuijia.load_topology(one_way)
     assert [(*link.ends, link.capacity) for link in read.links] == [
