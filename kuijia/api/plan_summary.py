@@ -134,8 +134,8 @@ def _shared_lines(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Line
 
     def line(pair: PairPlan) -> Lines:
         disjoint = finder.count_disjoint(pair.source, pair.target, tunnels_per_pair)
-        found = f"{disjoint} of its {counted(len(pair.tunnels), 'tunnel')} {'is' if disjoint == 1 else 'are'}"
-        return [f"  {pair.source} -> {pair.target}: {found} edge-disjoint"]
+        existing = f"{counted(disjoint, 'edge-disjoint path')} exist{'s' if disjoint == 1 else ''}"
+        return [f"  {pair.source} -> {pair.target}: {counted(len(pair.tunnels), 'tunnel')}, {existing}"]
 
     head = f"pairs with fewer than {tunnels_per_pair} edge-disjoint tunnels: {len(fewer)} of {len(pairs)}"
     return ["", head, *_bounded(map(line, fewer), len(fewer), listed, "pair")]

@@ -55,8 +55,8 @@ def test_the_summary_says_what_was_allocated_and_what_is_full(capsys: pytest.Cap
         "   90.00%  a -> b: 9 of 10 Mbit/s",
         "",
         "pairs with fewer than 3 edge-disjoint tunnels: 2 of 2",
-        "  a -> b: 1 of its 1 tunnel is edge-disjoint",
-        "  a -> c: 1 of its 1 tunnel is edge-disjoint",
+        "  a -> b: 1 tunnel, 1 edge-disjoint path exists",
+        "  a -> c: 1 tunnel, 1 edge-disjoint path exists",
     ]
 
 
@@ -96,7 +96,16 @@ def test_the_summary_of_a_plan_that_protects_says_what_is_set_aside(
         "  a -> d",
         "",
         "pairs with fewer than 2 edge-disjoint tunnels: 1 of 2",
-        "  a -> d: 1 of its 2 tunnels is edge-disjoint",
+        "  a -> d: 2 tunnels, 1 edge-disjoint path exists",
+    ]
+
+
+def test_paths_of_ones_own_may_be_fewer_than_there_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "paths.csv").write_text("source,target,path,share\ns1,s4,s1 s4,1\n")
+    assert solve("fig1 fig1 --paths file:paths.csv") == 0
+    assert summary_lines(capsys)[-2:] == [
+        "pairs with fewer than 3 edge-disjoint tunnels: 1 of 1",
+        "  s1 -> s4: 1 tunnel, 3 edge-disjoint paths exist",
     ]
 
 
