@@ -25,9 +25,9 @@ from kuijia_base.text import name_in_address
 from simulator.live.states import LogEntry
 from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model import topology as core
+from testbed.lab.shapes import from_json, to_json
 from testbed.web.backend import VERSION, Description, SetClock, SetDemands, SetScheme, StartFlow, State
 from testbed.web.requests import Done, Liveness, Switch, Verdict
-from testbed.web.shapes import from_json, to_json
 
 LONGEST_ANSWER = 1 << 28
 """Bytes of an answer, and of an event."""

@@ -95,8 +95,9 @@ def require_served(layout: QueueLayout, demands: Sequence[Demand], source: str) 
 
 
 def _demand(topology: Topology, options: LabOptions, row: RequestedDemand, source: str, at: int) -> Demand:
+    start, target, rate, priority = row
     try:
-        demand = Demand(row.source, row.target, row.rate * options.demand_factor, row.priority)
+        demand = Demand(start, target, rate * options.demand_factor, priority)
         demand.require_nodes_of(topology)
     except UnsoundError as error:
         raise InputError(source, key_path(("demands", at, *error.where)), error.problem, error.expected) from error

@@ -22,7 +22,8 @@ from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model.plan import Plan
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_plans import made_plan
-from testbed.lab.lab_requests import ReplacePlan, RequestedDemand, Update
+from testbed.lab.lab_requests import ReplacePlan, Update
+from testbed.lab.shapes import from_json
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab
@@ -106,17 +107,13 @@ def main() -> None:
 
 def _answer(job: dict[str, Any]) -> dict[str, Any]:
     present = plan_from_json(job["empty"], "plan")
+    kind: type[Update | ReplacePlan] = ReplacePlan if job["kind"] == ReplacePlan.__name__ else Update
+    request = from_json(kind, job["request"])
     try:
-        plan = made_plan(present, LabOptions(**job["options"]), _request(job["kind"], job["request"]))
+        plan = made_plan(present, LabOptions(**job["options"]), request)
     except KuijiaError as error:
         return {"error": str(error), "exit_status": error.exit_status}
     return {"plan": plan_to_json(plan)}
-
-
-def _request(kind: str, members: dict[str, Any]) -> Update | ReplacePlan:
-    if kind == ReplacePlan.__name__:
-        return ReplacePlan(**members)
-    return Update(tuple(RequestedDemand(**row) for row in members["demands"]), members["source"])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from kuijia_base.log_lines import part_logger
+from testbed.lab.shapes import from_json, to_json
 from testbed.web.access import HostRules, Limiter, Token
 from testbed.web.backend import KIND_OF, Action, Backend, Description, RunCommand, SetLink, SetPlan
 from testbed.web.bodies import BodyError, parsed, plan_body, read_body
@@ -35,7 +36,6 @@ from testbed.web.requests import (
     TunnelLiveness,
     Verdict,
 )
-from testbed.web.shapes import from_json, to_json
 
 STALL = 5.0
 """Seconds for which a reader of events may read nothing before it is dropped."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 from simulator.live.states import ClockState, LogEntry, QueueInfo, View
-from testbed.web.shapes import ShapeLimits
+from testbed.lab.shapes import ShapeLimits
 
 VERSION = 1
 """Version of all messages."""

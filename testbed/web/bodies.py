@@ -1,17 +1,16 @@
-"""Bodies of requests: read within limits of size, time and depth, as JSON with finite numbers only."""
+"""Bodies of requests: read within limits of size, time and depth, as JSON."""
 
 from __future__ import annotations
 
-import json
-import math
+import asyncio
 from typing import TYPE_CHECKING, Any
+
+from kuijia_base.errors import InputError
+from kuijia_base.json_document import json_data
 
 if TYPE_CHECKING:  # an extra has it, and only the types of it are needed
     from starlette.requests import Request
 
-import asyncio
-
-from kuijia_base.reading import DEEPEST
 
 MOST_VALUES = 1_000_000
 """Most lists, objects and commas of a body: a few bytes of each may take a hundred times as much memory."""
@@ -51,21 +50,16 @@ async def _received(request: Request, largest: int) -> bytes:
     return bytes(body)
 
 
-def parsed(body: bytes) -> Any:  # noqa: ANN401  # whatever JSON holds
+def parsed(body: bytes) -> object:
     """Return the data of JSON text; raises BodyError."""
     if sum(body.count(sign) for sign in b"[{,") > MOST_VALUES:
         raise BodyError(413, f"a body of more than {MOST_VALUES} values")
     try:
-        data = json.loads(body.decode(), parse_float=_finite, parse_int=_whole, parse_constant=_finite)
+        return json_data(body.decode(), "the body", "JSON")
     except UnicodeDecodeError as error:
         raise BodyError(400, "the body is not UTF-8") from error
-    except RecursionError as error:
-        raise BodyError(400, "the body is nested too deeply") from error
-    except ValueError as error:  # malformed, or with a number of too many digits
-        raise BodyError(400, "the body is not JSON") from error
-    if not _is_sound(data):
-        raise BodyError(400, f"the body is nested deeper than {DEEPEST} levels, or has half a character")
-    return data
+    except InputError as error:
+        raise BodyError(400, str(error)) from error
 
 
 def plan_body(data: object) -> dict[str, Any]:
@@ -73,42 +67,3 @@ def plan_body(data: object) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BodyError(422, "the body is no plan in JSON")
     return data
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise BodyError(400, "the body has a number that is not finite")
-    return number
-
-
-def _whole(digits: str) -> int:
-    _finite(digits)
-    return int(digits)
-
-
-def _is_sound(data: object) -> bool:
-    """Return True if data are not nested too deeply, and all their text is Unicode; without recursion."""
-    level = [data]
-    for _ in range(DEEPEST + 1):
-        if not level:
-            return True
-        inner: list[object] = []
-        for each in level:
-            if isinstance(each, str) and not each.isascii() and not _is_unicode(each):
-                return False
-            if isinstance(each, list):
-                inner += each
-            elif isinstance(each, dict):
-                inner += each
-                inner += each.values()
-        level = inner
-    return not level
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

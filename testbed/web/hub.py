@@ -15,10 +15,10 @@ from typing import Any
 from kuijia_base.errors import KuijiaError
 from kuijia_base.log_lines import part_logger
 from simulator.live.states import LogEntry
+from testbed.lab.shapes import to_json
 from testbed.web.backend import Backend, Description, State
 from testbed.web.recording import Recorder, with_views
 from testbed.web.requests import FIRST_ENTRIES
-from testbed.web.shapes import to_json
 
 INTERVAL = 0.2
 """Seconds between two states."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.live.states import LogEntry
+from testbed.lab.shapes import schema_of
 from testbed.web.backend import VERSION, Description, State
 from testbed.web.requests import ENDPOINTS, REFUSALS, Done, Endpoint, Liveness, Refusal, Switch, Verdict
-from testbed.web.shapes import schema_of
 
 MESSAGES = {
     shape.__name__: shape

@@ -11,8 +11,8 @@ from typing import IO, Any
 from kuijia_base.errors import InputError
 from kuijia_base.reading import reading
 from simulator.live.states import LogEntry
+from testbed.lab.shapes import from_json, to_json
 from testbed.web.backend import Description, State
-from testbed.web.shapes import from_json, to_json
 
 FILE_NAME = "web-recording.jsonl"
 

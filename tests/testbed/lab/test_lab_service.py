@@ -90,7 +90,7 @@ def answer(lab: Lab, listener: socket.socket, reception: LabClients, said: bytes
 
 KNOWN = (
     "expected status, counters, topology, plan, log, watch, fail, heal, update, replace, withdraw, handover,"
-    " start-flow, stop-flow, scheme, enter or down"
+    " start-flow, stop-flow, scheme, enter, down"
 )
 
 
@@ -109,16 +109,23 @@ KNOWN = (
             {"version": 1, "do": "dance"},
             {
                 "version": 1,
-                "error": f"lab: unknown request {{'do': 'dance'}}, {KNOWN}",
+                "error": f"lab: unknown request 'dance', {KNOWN}",
                 "exit_status": 2,
             },
         ),
-        ([], {"version": 1, "error": f"lab: unknown request [], {KNOWN}", "exit_status": 2}),
+        (
+            [],
+            {
+                "version": 1,
+                "error": "lab: no request, expected an object whose member `do` says what to do",
+                "exit_status": 2,
+            },
+        ),
         (
             {"version": 1, "do": "fail", "a": "s1"},
             {
                 "version": 1,
-                "error": f"lab: unknown request {{'do': 'fail', 'a': 's1'}}, {KNOWN}",
+                "error": "lab: there is no b, expected an object with do, a, b",
                 "exit_status": 2,
             },
         ),
@@ -174,9 +181,7 @@ def flow(**changed: object) -> bytes:
     return json.dumps({"version": 1, "do": "start-flow", **wish}).encode()
 
 
-RATE = "expected a finite number of Mbit/s, zero or more"
-ROW = "expected [SOURCE, TARGET, RATE, PRIORITY]"
-TEXT = "expected text of at most 256 characters that can be printed"
+RATE = "expected a finite number"
 
 
 @pytest.mark.parametrize(
@@ -184,44 +189,44 @@ TEXT = "expected text of at most 256 characters that can be printed"
     [
         (
             b'{"version":1,"do":"update","demands":[["s1","s9",1,0]]}',
-            "lab: unknown request {'do': 'update', 'demands': [[",
+            "lab: there is no source, expected an object with demands, source",
         ),
         (update(["s1", "s9", 1, 0]), "demands.csv:demands[0].target: unknown node 's9', expected a node of fig1"),
         (update(["s1", "s1", 1, 0]), "demands.csv:demands[0].target: a demand from 's1' to itself, expected two"),
         (update(["s1", "s4", 1, 0], ["s1", "s4", 2, 0]), "demands.csv: two demands from s1 to s4 with priority 0"),
         (update(["s1", "s4", 1, 3]), "demands.csv: a demand of priority 3, expected one that the queue layout 'plain'"),
         (update(), "demands.csv: "),
-        (update(["s1", "s4", -1, 0]), f"lab:demands[0][2]: found -1, {RATE}"),
+        (update(["s1", "s4", -1, 0]), "lab:demands[0][2]: found -1.0, expected at least 0"),
         (update(["s1", "s4", True, 0]), f"lab:demands[0][2]: found True, {RATE}"),
-        (update(["s1", "s4", float("nan"), 0]), f"lab:demands[0][2]: found nan, {RATE}"),
+        (update(["s1", "s4", float("nan"), 0]), "lab: the number 'NaN', expected finite numbers"),
         (update(["s1", "s4", "1", 0]), f"lab:demands[0][2]: found '1', {RATE}"),
-        (update(["s1", "s4", 1, 0.5]), "lab:demands[0][3]: found 0.5, expected a whole number from 0 to 255"),
-        (update(["s1", "s4", 1]), f"lab:demands[0]: found ['s1', 's4', 1], {ROW}"),
-        (update({"source": "s1"}), f"lab:demands[0]: found {{'source': 's1'}}, {ROW}"),
-        (update([None, "s4", 1, 0]), f"lab:demands[0][0]: found None, {TEXT}"),
-        (update(["x" * 300, "s4", 1, 0]), f"lab:demands[0][0]: found '{'x' * 60}'..., {TEXT}"),
-        (update(["s1\n", "s4", 1, 0]), f"lab:demands[0][0]: found 's1\\n', {TEXT}"),
-        (update(["s1", "s4", 1, 0], source=7), "lab:source: found 7, expected text of at most 4096 characters"),
+        (update(["s1", "s4", 1, 0.5]), "lab:demands[0][3]: found 0.5, expected a whole number"),
+        (update(["s1", "s4", 1]), "lab:demands[0]: found a list of 3, expected a list of 4"),
+        (update({"source": "s1"}), "lab:demands[0]: found an object of 1, expected a list"),
+        (update([None, "s4", 1, 0]), "lab:demands[0][0]: found null, expected a text"),
+        (update(["x" * 300, "s4", 1, 0]), "lab:demands[0][0]: its length is 300, expected at most 256"),
+        (update(["s1\n", "s4", 1, 0]), "lab:demands[0][0]: found 's1\\n', expected text that can be printed"),
+        (update(["s1", "s4", 1, 0], source=7), "lab:source: found 7, expected a text"),
         (
             b'{"version":1,"do": "update", "demands": 7, "source": ""}',
-            "lab:demands: found 7, expected a list of [SOURCE, TARGET",
+            "lab:demands: found 7, expected a list",
         ),
-        (b'{"version":1,"do": "fail", "a": ["s1"], "b": "s2"}', f"lab:a: found ['s1'], {TEXT}"),
+        (b'{"version":1,"do": "fail", "a": ["s1"], "b": "s2"}', "lab:a: found a list of 1, expected a text"),
         (b'{"version":1,"do": "fail", "a": "s1", "b": "s1"}', "testbed:link s1-s1: there is no such link"),
         (b'{"version":1,"do": "enter", "node": "s9"}', "testbed:s9: there is no such node"),
         (
             b'{"version":1,"do": "enter", "node": "s1", "command": 7}',
-            "lab:command: found 7, expected text of at most 1000",
+            "lab:command: found 7, expected a text",
         ),
         (
             b'{"do": "status"}',
             "lab: a request without a version, expected version 1, which this lab speaks: use the Ku",
         ),
-        (b'{"version": 2, "do": "status"}', "lab: a request of version 2, expected version 1, which this lab speaks"),
-        (b'{"version": true, "do": "status"}', "lab: a request of version True, expected version 1"),
-        (b'{"version":1,"do": "log", "after": -1}', "lab:after: found -1, expected a whole number, zero or more"),
+        (b'{"version": 2, "do": "status"}', "lab: a request of version '2', expected version 1, which this lab speaks"),
+        (b'{"version": true, "do": "status"}', "lab: a request of version 'True', expected version 1"),
+        (b'{"version":1,"do": "log", "after": -1}', "lab:after: found -1, expected at least 0"),
         (b'{"version":1,"do": "watch", "after": "1"}', "lab:after: found '1', expected a whole number"),
-        (b'{"version":1,"do": "replace", "plan": [], "source": ""}', "lab:plan: found [], expected a plan in JSON"),
+        (b'{"version":1,"do": "replace", "plan": [], "source": ""}', "lab:plan: found a list of 0, expected an object"),
         (b'{"version":1,"do": "replace", "plan": {}, "source": "p.json"}', "p.json: "),
         (
             b'{"version":1,"do": "scheme", "scheme": "rescaling"}',
@@ -229,25 +234,25 @@ TEXT = "expected text of at most 256 characters that can be printed"
         ),
         (b'{"version":1,"do": "stop-flow", "flow": "f9"}', "lab:'f9': no such flow is running"),
         (flow(kind="sctp"), "lab:kind: found 'sctp', expected udp or tcp"),
-        (flow(kind="tcp"), "lab:rate: found 5, expected null for TCP"),
-        (flow(rate=0), "lab:rate: found 0, expected more than 0 and at most 100000 Mbit/s"),
-        (flow(rate=None), f"lab:rate: found None, {RATE}"),
-        (flow(seconds=0.5), "lab:seconds: found 0.5, expected a whole number from 1 to 86400"),
+        (flow(kind="tcp"), "lab:rate: found 5.0, expected Mbit/s of UDP, null of TCP"),
+        (flow(rate=0), "lab:rate: found 0.0, expected more than 0"),
+        (flow(rate=None), "lab:rate: found None, expected Mbit/s of UDP"),
+        (flow(seconds=0.5), "lab:seconds: found 0.5, expected a whole number"),
         (flow(target="s1"), "lab:target: a flow from 's1' to itself, expected two different nodes"),
         (flow(target="s9"), "testbed:s9: there is no such node"),
         (flow(priority=3), "lab:priority: found 3, expected one that the queue layout serves: 0"),
-        (b'{"version":1,"do": "status", "and": 1}', "lab: unknown request {'do': 'status', 'and': 1}"),
-        (b'{"version":1,"do": "down", "do": ["down"]}', "lab: unknown request {'do': ['down']}"),
+        (b'{"version":1,"do": "status", "and": 1}', "lab: unknown member 'and', expected do"),
+        (b'{"version":1,"do": "down", "do": ["down"]}', "lab: 'do' is given twice in an object"),
         (
             b'{"version":1,"do": "enter", "node": ' + b"7" * 5000 + b"}",
-            "lab: a number of 5000 digits, expected at most 20",
+            "lab: the number '7777",
         ),
-        (b"[" * 100_000, "lab: the request is nested too deep, expected a JSON object on a line"),
-        (b"[" * 900 + b"]" * 900, "lab: unknown request [[[["),
-        (b"[" + b"1," * 100_000 + b"1]", "lab: unknown request [1, 1, 1"),
-        (b"", "lab: the request is not JSON (Expecting value at character 1)"),
-        (b"\xff", "lab: byte 0xff is not UTF-8, expected a JSON object on a line"),
-        ('{"version":1,"do": "down"}'.encode("utf-16"), "lab: byte 0xff is not UTF-8"),
+        (b"[" * 100_000, "lab: nested too deeply, expected a JSON object on a line"),
+        (b"[" * 900 + b"]" * 900, "lab: nested too deeply"),
+        (b"[" + b"1," * 100_000 + b"1]", "lab: no request, expected an object"),
+        (b"", "lab:1: malformed JSON (Expecting value)"),
+        (b"\xff", "lab: cannot be read (UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff"),
+        ('{"version":1,"do": "down"}'.encode("utf-16"), "lab: cannot be read (UnicodeDecodeError: "),
     ],
 )
 def test_a_malformed_request_is_answered_with_one_clear_error_and_changes_nothing(

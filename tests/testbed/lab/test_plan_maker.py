@@ -14,7 +14,7 @@ from te_solver.formats.plan_file import plan_to_json
 from te_solver.programs.registry import STATIC_SPLITS
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_plans import made_plan
-from testbed.lab.lab_requests import ReplacePlan, RequestedDemand, Update
+from testbed.lab.lab_requests import ReplacePlan, Update
 from testbed.lab.plan_maker import PlanMaker, RefusedPlanError
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
@@ -24,12 +24,12 @@ LAB = MakeBelieveLab()
 
 def test_plans_are_solved_and_verified_and_errors_keep_their_words_and_status() -> None:
     with PlanMaker() as maker:
-        plan = maker.make(LAB, Update((RequestedDemand("s1", "s4", 10.0, 0),), "d.csv"))
+        plan = maker.make(LAB, Update((("s1", "s4", 10.0, 0),), "d.csv"))
         assert [(pair.source, pair.target, pair.allocated) for pair in plan.pairs] == [("s1", "s4", 10.0)]
         wanted = motivation_plan((0.1, 0.3, 0.6))
         assert maker.make(LAB, ReplacePlan(plan_to_json(wanted), "p.json")).tunnels == wanted.tunnels
         with pytest.raises(RefusedPlanError, match=r"^d\.csv:demands\[0\]\.target: unknown node 's9'") as refusal:
-            maker.make(LAB, Update((RequestedDemand("s1", "s9", 10.0, 0),), "d.csv"))
+            maker.make(LAB, Update((("s1", "s9", 10.0, 0),), "d.csv"))
         assert refusal.value.exit_status == InputError.exit_status
 
 
@@ -44,7 +44,7 @@ def test_a_plan_is_brought_to_the_scale_of_the_lab_and_refused_if_it_overloads_l
     with pytest.raises(InputError, match=f"^{named}"):
         made_plan(plan, LabOptions(), ReplacePlan(plan_to_json(too_much), "p.json"))
     with pytest.raises(InputError, match=r"^d\.csv: the plan sends .* too much"):
-        made_plan(too_much, LabOptions(), Update((RequestedDemand("s1", "s4", 4000.0, 0),), "d.csv"))
+        made_plan(too_much, LabOptions(), Update((("s1", "s4", 4000.0, 0),), "d.csv"))
 
 
 def test_what_is_given_up_ends_at_once_and_the_next_plan_is_made() -> None:

@@ -22,6 +22,7 @@ from starlette.testclient import TestClient
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from simulator.live.states import LogEntry
+from testbed.lab.shapes import schema_of
 from testbed.web import app, hub
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app
@@ -29,7 +30,6 @@ from testbed.web.backend import Action, Description, Finding, State
 from testbed.web.bodies import BodyError, parsed
 from testbed.web.requests import ENDPOINTS, LARGE, SMALL, Done, Liveness, Refusal
 from testbed.web.server import PageLink, Serving
-from testbed.web.shapes import schema_of
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN, served, while_serving
 

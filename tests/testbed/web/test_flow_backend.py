@@ -26,6 +26,7 @@ from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from te_solver.schemes.making import make_scheme
 from te_solver.solve import solve
+from testbed.lab.shapes import to_json
 from testbed.web.backend import (
     KIND_OF,
     DrawnLink,
@@ -42,7 +43,6 @@ from testbed.web.backend import (
     WithdrawPlan,
 )
 from testbed.web.model_backend import ModelBackend
-from testbed.web.shapes import to_json
 from tests.testbed.web.documented import documented_actions
 
 # A square with a diagonal: from a to d directly and over b, with traffic from b to d on the way.

@@ -11,6 +11,7 @@ from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from simulator.live.states import View
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.plan import Plan
+from testbed.lab.shapes import to_json
 from testbed.web.backend import (
     Action,
     RunCommand,
@@ -25,7 +26,6 @@ from testbed.web.backend import (
     WithdrawPlan,
 )
 from testbed.web.real_lab import RealLab
-from testbed.web.shapes import to_json
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.testbed.web.documented import documented_actions
 

@@ -11,11 +11,11 @@ import pytest
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError, KuijiaError
 from kuijia_base.json_document import ARCHIVE
+from testbed.lab.shapes import to_json
 from testbed.web.backend import SetClock, SetLink
 from testbed.web.experiment_recording import read_results
 from testbed.web.recording import FILE_NAME, Recorder, read_recording
 from testbed.web.replay_backend import ReplayBackend
-from testbed.web.shapes import to_json
 from tests.testbed.web.documented import documented_actions
 from tests.testbed.web.memory_backend import MemoryBackend
 

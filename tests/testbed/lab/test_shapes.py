@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 
 from kuijia_base.errors import InputError
 from simulator.live.states import LogEntry
+from testbed.lab.shapes import from_json, schema_of, to_json
 from testbed.web.backend import Description, SetClock, SetDemands, SetLink, StartFlow, State
-from testbed.web.shapes import from_json, schema_of, to_json
 from tests.testbed.web.memory_backend import MemoryBackend
 
 
