@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from docs.site.api_pages import api_pages
-from docs.site.command_pages import commands_page
 from docs.site.links import broken_in_site
+from docs.site.reference_pages import api_pages, commands_page
 from docs.site.schema_pages import schemas_of, schemas_page
 from docs.site.staging import StagedPages
 

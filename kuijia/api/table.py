@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, overload
 from kuijia_base import quantities
 from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError, quoted, shown
+from kuijia_base.progress import columns_of, draws
 from kuijia_base.quantities import RATE_EXPECTED, counted, parse_rate, significant
 from kuijia_base.suggestion import meant
-from kuijia_base.terminal import columns_of, draws
 from kuijia_base.text import csv_text, parse_number, write_bytes, write_text
 from kuijia_base.text_table import Page, TextTable
 

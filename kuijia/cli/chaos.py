@@ -181,7 +181,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         write_bytes(args.output, json.dumps(document, indent=1).encode() + b"\n")
     if args.plot is not None:
-        from testbed.chaos.picture import chaos_picture  # noqa: PLC0415  # slow to import, and not always installed
+        from testbed.chaos.report import chaos_picture  # noqa: PLC0415  # slow to import, and not always installed
 
         write_bytes(args.plot, chaos_picture(document, args.plot.suffix))
     print(json.dumps(document) if args.json else report_text(result))

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from kuijia_base.errors import InputError, one_line
-from kuijia_base.terminal import draws
+from kuijia_base.progress import draws
 from kuijia_base.text_table import Page, TextTable
 
 if TYPE_CHECKING:

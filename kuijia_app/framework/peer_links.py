@@ -6,19 +6,78 @@ Threads of the operating system do this, under Ryu too: what they call must not 
 from __future__ import annotations
 
 import ssl
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kuijia_app.framework.followed_tls import FollowedTls, Passphrase
 from kuijia_app.framework.line_connection import Address, LineConnection, connected
 from kuijia_app.framework.listening import address_of, cannot_listen
-from kuijia_app.framework.peer_places import PeerPlace, Places
 from kuijia_app.framework.seam import native_threading, native_time, unpatched
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import InputError, one_line
 
 if TYPE_CHECKING:
     import socket
+
+
+MOST: Final = 32
+"""Connections at the same time."""
+
+MOST_UNPROVEN: Final = 4
+"""Connections of one origin at the same time that have not brought a message yet."""
+
+
+class Places:
+    """Gives a place to each connection if there is one; for threads of the operating system."""
+
+    def __init__(self) -> None:
+        self._lock = native_threading.Lock()
+        self._taken = 0
+        self._unproven: Counter[str] = Counter()
+
+    def take(self, origin: str) -> PeerPlace | None:
+        """Return a place for a connection from there, None if too many are taken."""
+        with self._lock:
+            if self._taken >= MOST or self._unproven[origin] >= MOST_UNPROVEN:
+                return None
+            self._taken += 1
+            self._unproven[origin] += 1
+        return PeerPlace(self, origin)
+
+    def proven(self, origin: str) -> None:
+        """Note that one more connection from there is that of a peer, or has ended."""
+        with self._lock:
+            self._unproven[origin] -= 1
+            if not self._unproven[origin]:
+                del self._unproven[origin]
+
+    def left(self) -> None:
+        """Note that one more place is free."""
+        with self._lock:
+            self._taken -= 1
+
+
+class PeerPlace:
+    """Place of one connection."""
+
+    def __init__(self, places: Places, origin: str) -> None:
+        """Take in that a place is taken."""
+        self._places = places
+        self._origin = origin
+        self._is_proven = False
+
+    def prove(self) -> None:
+        """Note that the connection has brought a message."""
+        if not self._is_proven:
+            self._is_proven = True
+            self._places.proven(self._origin)
+
+    def leave(self) -> None:
+        """Give the place back, once."""
+        self.prove()
+        self._places.left()
+
 
 Message = Callable[[Any], tuple[bytes, Any]]
 """Returns a line for a connection, and the argument of the next message on the same connection; that of the first is

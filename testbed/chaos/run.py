@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,12 +35,14 @@ from testbed.chaos.oracle import (
 from testbed.chaos.probes import LOAD_PORT, Probe, ProbeCount, ProbeRun, choose_probes, without_probe
 from testbed.chaos.relay import Relay
 from testbed.chaos.settled_state import faults_of_files, faults_of_roles, faults_of_tables
-from testbed.chaos.stalls import StallWatch
 from testbed.chaos.streams import Stream, StreamRun, streams_of
 from testbed.chaos.timeline import FaultTimeline
 from testbed.chaos.watch import LOOK_SECONDS, ChaosWatch, away, overloaded
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
+from testbed.machine.ovs import SWITCH_NICENESS
+from testbed.network.lab_network import LabNetwork
+from testbed.traffic.recorders import Recorders
 
 INTERRUPTED = "interrupted before the last fault"
 
@@ -338,3 +341,26 @@ def _settled(
         if not wrong or time.monotonic() > deadline:
             return wrong
         time.sleep(LOOK_SECONDS)
+
+
+Spans = tuple[tuple[float, float], ...]
+
+
+class StallWatch(Recorders):
+    """One watching program of the switches' priority and one of the controllers', from `start` to `stop`."""
+
+    def __init__(self, network: LabNetwork) -> None:
+        super().__init__("the program that watches this machine")
+        self._host = network.host(network.wiring.sites[0].name)
+
+    def start(self) -> None:
+        """Start to watch; raises TestbedError if a program failed."""
+        for niceness in (SWITCH_NICENESS, os.getpriority(os.PRIO_PROCESS, 0)):  # controllers inherit ours
+            self._launch(self._host, "watch-stalls", str(niceness))
+
+    def stop(self) -> tuple[Spans, Spans]:
+        """Return the spans in which a process like the switches was not run, and one like the controllers."""
+        of_switches, of_controllers = (
+            tuple((start / 1e9, end / 1e9) for start, end in each["stalls"]) for each in self._records("watch-stalls")
+        )
+        return of_switches, of_controllers

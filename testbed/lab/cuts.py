@@ -12,7 +12,7 @@ from te_solver.model.plan import Plan
 from testbed.controllers.event_history import Event
 from testbed.lab.failures import LinkEvent, fail_link, heal_link
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent
-from testbed.lab.parts import LabParts
+from testbed.lab.state import LabParts
 
 REACTION_TIMEOUT = 15.0
 """Seconds the controller may take to inform the ingresses of a failure; it takes milliseconds unless it hangs."""

@@ -10,17 +10,48 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.identifiers import DROP_PRIORITY
+from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
 from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, LabController
-from testbed.lab.lab_options import metrics_addresses
-from testbed.lab.parts import LabParts
+from testbed.lab.lab_flows import LabFlows
+from testbed.lab.lab_options import LabOptions, metrics_addresses
 from testbed.network.bfd import EndState
+from testbed.network.lab_network import LabNetwork
 from testbed.network.queue_counters import QueueRates
+
+
+class LabParts(Protocol):
+    """A running lab (`testbed.lab.lab.Lab`); plan, its number and sessions change with an update."""
+
+    plan: Plan
+    plan_number: int
+    options: LabOptions
+    wiring: Wiring
+
+    @property
+    def directory(self) -> Path: ...
+
+    @property
+    def network(self) -> LabNetwork: ...
+
+    @property
+    def controller(self) -> LabController: ...
+
+    @property
+    def flows(self) -> LabFlows: ...
+
+    @property
+    def sessions(self) -> tuple[BfdSession, ...]: ...
+
+    @property
+    def nodes_down(self) -> tuple[str, ...]: ...
+
 
 _T = TypeVar("_T")
 

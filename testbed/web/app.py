@@ -18,13 +18,11 @@ from starlette.types import Receive, Scope, Send
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from kuijia_base.log_lines import part_logger
 from testbed.lab.shapes import from_json, to_json
-from testbed.web.access import HostRules, Limiter, Token
+from testbed.web.access import Guard, HostRules, Limiter, Token
 from testbed.web.backend import KIND_OF, Action, Backend, Description, RunCommand, SetLink, SetPlan
 from testbed.web.bodies import BodyError, parsed, plan_body, read_body
 from testbed.web.files import PageFile, page_files
-from testbed.web.guard import Guard
 from testbed.web.hub import Hub
-from testbed.web.openapi import message_schemas, openapi
 from testbed.web.requests import (
     ENDPOINTS,
     SMALL,
@@ -35,6 +33,8 @@ from testbed.web.requests import (
     Refusal,
     TunnelLiveness,
     Verdict,
+    message_schemas,
+    openapi,
 )
 
 STALL = 5.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kuijia
-from docs.site import api_pages
+from docs.site import reference_pages
 
 SLOW = {"cvxpy", "highspy", "matplotlib", "mininet", "networkx", "numpy", "os_ken", "pandas", "rich", "scipy"}
 
@@ -74,8 +74,8 @@ def test_it_knows_its_version() -> None:
 
 def test_names_that_come_from_elsewhere_are_described_on_the_pages_of_their_modules() -> None:
     elsewhere = {name for name, module in kuijia._MODULES.items() if not module.startswith("kuijia.")}
-    assert set(api_pages._ELSEWHERE) == elsewhere
-    pages = {module for modules in api_pages.PUBLIC.values() for module in modules}
+    assert set(reference_pages._ELSEWHERE) == elsewhere
+    pages = {module for modules in reference_pages.PUBLIC.values() for module in modules}
     assert {kuijia._MODULES[name] for name in elsewhere} <= pages
 
 

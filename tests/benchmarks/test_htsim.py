@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import packet_vs_htsim
-from benchmarks.htsim import peer
-from benchmarks.htsim.peer import HtsimMissingError, program
+from benchmarks.packet_vs_htsim import HtsimMissingError, program
 from benchmarks.registry import BenchmarkSetting
 from kuijia_base.progress import Progress
 
@@ -28,7 +27,7 @@ def test_a_folder_without_htsims_source_is_named(tmp_path: Path) -> None:
 
 def test_what_does_not_compile_is_named(tmp_path: Path) -> None:
     (tmp_path / "sim").mkdir()
-    for name in peer.FILES:
+    for name in packet_vs_htsim.FILES:
         (tmp_path / "sim" / f"{name}.cpp").write_text("this is not C++")
     with pytest.raises(HtsimMissingError, match="does not compile"), program(tmp_path):
         pass

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.command_pages import parsers
+from docs.site.reference_pages import parsers
 from kuijia.cli.parsers import add_common_options
 from kuijia.cli.verbs import load_verb
 from kuijia_base.errors import InputError

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.api_pages import PUBLIC, api_pages
-from docs.site.command_pages import commands_page
 from docs.site.links import broken_in_site
 from docs.site.markdown import anchors_of, links_of
-from docs.site.notebooks import notebook_page
+from docs.site.reference_pages import PUBLIC, api_pages, commands_page
 from docs.site.schema_pages import schemas_of, schemas_page
-from docs.site.staging import StagedPages
+from docs.site.staging import StagedPages, notebook_page
 from kuijia.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from kuijia.cli.main import main
 from kuijia.cli.parsers import actions_of, all_parsers, help_of, whole_parser
 from kuijia.cli.verbs import verbs_by_task
 from kuijia_base.errors import KuijiaError
-from testbed.web.openapi import message_schemas, openapi
+from testbed.web.requests import message_schemas, openapi
 from tests.fuzz.documents import TARGETS as DOCUMENTS
 from tests.fuzz.file_target import FileTarget
 from tests.fuzz.network_files import TARGETS as NETWORKS

@@ -23,7 +23,7 @@ LATE = {
     "kuijia_app/pki/making.py": "cryptography",
     "kuijia_app/framework/metrics/exposition.py": "prometheus_client",
     "te_solver/pictures/plan_picture.py": "matplotlib",
-    "testbed/chaos/picture.py": "matplotlib",
+    "testbed/chaos/report.py": "matplotlib",
     "testbed/network/mininet_network.py": "mininet",
     "testbed/web/app.py": "starlette",
     "testbed/web/server.py": "uvicorn",

@@ -8,8 +8,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from experiments.results.exhibit import exhibit_text
-from experiments.takeover.command import configure, options_from
-from experiments.takeover.report import (
+from experiments.takeover.command import (
     CUT_REMOTE,
     FROZEN,
     HANDOVER,
@@ -18,7 +17,9 @@ from experiments.takeover.report import (
     REMOTE_LINK,
     TakeoverOptions,
     TakeoverPhase,
+    configure,
     exhibits,
+    options_from,
 )
 from experiments.takeover.run import takeover_plan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kuijia_app.framework.peer_places import MOST, MOST_UNPROVEN, PeerPlace, Places
+from kuijia_app.framework.peer_links import MOST, MOST_UNPROVEN, PeerPlace, Places
 
 
 def taken(places: Places, origin: str, most: int = 2 * MOST) -> list[PeerPlace]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from testbed.controllers.controller_log import ControllerLog
+from testbed.controllers.controller_process import ControllerLog
 from testbed.controllers.event_history import RECENT, Event, EventHistory
 
 

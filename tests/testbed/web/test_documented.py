@@ -13,8 +13,7 @@ from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from testbed.web import app
-from testbed.web.openapi import message_schemas, openapi
-from testbed.web.requests import ENDPOINTS, REFUSALS
+from testbed.web.requests import ENDPOINTS, REFUSALS, message_schemas, openapi
 from tests.testbed.web.documented import PAGE
 from tests.testbed.web.memory_backend import MemoryBackend
 from tests.testbed.web.serving import served
@@ -62,7 +61,7 @@ def test_the_page_of_the_documentation_lists_every_request() -> None:
 
 def test_the_document_and_the_page_list_every_status_of_a_refusal() -> None:
     folder = Path(app.__file__).parent
-    code = "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("access", "app", "bodies", "guard"))
+    code = "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("access", "app", "bodies"))
     raised = re.findall(r"(?:refusal|Refused|BodyError)\((\d{3})(?: if .* else (\d{3}))?", code)
     assert {int(status) for pair in raised for status in pair if status} == set(REFUSALS)
     for methods in openapi()["paths"].values():

@@ -15,9 +15,8 @@ from testbed.lab.shapes import to_json
 from testbed.web.app import make_app
 from testbed.web.backend import Description, SetLink, SetScheme, State, TunnelInfo
 from testbed.web.hub import MOST_ENTRIES, MOST_READERS, Hub, Reader
-from testbed.web.openapi import openapi
 from testbed.web.recording import Recorder, read_recording
-from testbed.web.requests import FIRST_ENTRIES
+from testbed.web.requests import FIRST_ENTRIES, openapi
 from tests.testbed.web.memory_backend import MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN
 

@@ -10,7 +10,7 @@ validation = pytest.importorskip(
     "openapi_spec_validator", reason="no openapi-spec-validator, which ./run test installs"
 )
 
-from testbed.web.openapi import openapi  # noqa: E402  # after the package that may be missing
+from testbed.web.requests import openapi  # noqa: E402  # after the package that may be missing
 
 
 def test_the_document_is_valid_by_the_official_meta_schema() -> None:
