@@ -22,7 +22,7 @@ from experiments.measuring.packet_run import (
     told_of,
     way_taken,
 )
-from experiments.recovery.command import (
+from experiments.recovery.report import (
     AFTER_SECONDS,
     BEFORE_SECONDS,
     MODES,

@@ -12,7 +12,7 @@ from experiments.experiment import Outcome, Settings
 from experiments.grid import Execution
 from experiments.measuring.emulation import ground_of
 from experiments.measuring.load import LoadWatch, believable
-from experiments.recovery.command import (
+from experiments.recovery.report import (
     AFTER_SECONDS,
     BEFORE_SECONDS,
     MODES,

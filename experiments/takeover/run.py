@@ -10,7 +10,7 @@ from functools import partial
 from experiments.experiment import Outcome
 from experiments.grid import Execution
 from experiments.measuring.load import LoadWatch, believable, overload
-from experiments.takeover.command import (
+from experiments.takeover.report import (
     CUT_AFTER,
     CUT_LOCAL,
     CUT_REMOTE,

@@ -17,7 +17,7 @@ from experiments.measuring.emulation import ground_of
 from experiments.measuring.load import LoadWatch, believable, overload
 from experiments.measuring.packet_options import Notice
 from experiments.measuring.packet_run import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
-from experiments.update.command import (
+from experiments.update.report import (
     FLOWS_PER_PAIR,
     FRAME_OVERHEAD,
     IDLE_SECONDS,

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.measuring import load
 from experiments.recovery import run as recovery_run
-from experiments.recovery.command import NETWORKS
+from experiments.recovery.report import NETWORKS
 from kuijia.cli.main import main
 from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network

@@ -8,18 +8,17 @@ from dataclasses import replace
 import pytest
 
 from experiments.measuring.load import MachineLoad
-from experiments.recovery.command import (
+from experiments.recovery.command import configure, options_from
+from experiments.recovery.report import (
     DEFAULT_CUTS,
     MODES,
     NETWORKS,
     QUICK_CUTS,
     CutRecord,
     ModeResult,
-    configure,
     cuts_in_turn,
     exhibits,
     mode_data,
-    options_from,
     recovery_plan,
     unused_cuts,
 )

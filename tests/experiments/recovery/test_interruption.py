@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.recovery.command import Silence, interruption, longest_silence
+from experiments.recovery.report import Silence, interruption, longest_silence
 from testbed.traffic.ticks import TickRecord
 
 TICK = 1 / 1024

@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 import pytest
 
 from experiments.results.exhibit import exhibit_text
-from experiments.takeover.command import (
+from experiments.takeover.command import configure, options_from
+from experiments.takeover.report import (
     CUT_REMOTE,
     FROZEN,
     HANDOVER,
@@ -17,9 +18,7 @@ from experiments.takeover.command import (
     REMOTE_LINK,
     TakeoverOptions,
     TakeoverPhase,
-    configure,
     exhibits,
-    options_from,
 )
 from experiments.takeover.run import takeover_plan
 

@@ -9,16 +9,15 @@ import pytest
 
 from experiments.measuring.load import MachineLoad
 from experiments.results.exhibit import exhibit_text
-from experiments.update.command import (
+from experiments.update.command import configure, options_from
+from experiments.update.report import (
     FLOWS_PER_PAIR,
     PAIRS,
     PLANS,
     UpdateOptions,
     UpdatePhase,
-    configure,
     exhibits,
     interval_of,
-    options_from,
     unbelievable,
     update_plan,
 )

@@ -10,7 +10,7 @@ import pytest
 
 from experiments.measuring import load
 from experiments.update import run as update_run
-from experiments.update.command import NETWORK
+from experiments.update.report import NETWORK
 from kuijia.cli.main import main
 from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from experiments.recovery.command import recovery_plan
+from experiments.recovery.report import recovery_plan
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

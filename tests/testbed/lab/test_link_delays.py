@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.recovery.command import longest_silence
+from experiments.recovery.report import longest_silence
 from te_solver.model.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

@@ -13,7 +13,7 @@ from statistics import median
 
 import pytest
 
-from experiments.recovery.command import longest_silence, recovery_plan
+from experiments.recovery.report import longest_silence, recovery_plan
 from kuijia_app.framework import event_log
 from kuijia_app.tables.destination_trees import Path, restored
 from kuijia_app.tables.identifiers import default_path_id
