@@ -57,7 +57,8 @@ _INFERRED_MODELS = {
 }
 """Models of a network that NCFlow's source lacks: they have the published sum for each published seed.
 
-Its optima are those over the shortest simple paths, disjoint or not.
+Its optima are those over the shortest simple paths, disjoint or not. Sums depend on the order of nodes, which is that
+of the file that the Zoo publishes (NY54 first), not that of its yEd sources.
 """
 
 _SEEDS = 1, 2, 3
