@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv6Address
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 from kuijia_app.proof.classes import ORDINARY, conversations
 from kuijia_app.proof.model.network import Hop, ModelNetwork
@@ -27,7 +26,7 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, LAST_VLAN_ID, TCP, UDP, Group, GroupType
 from simulator.planned.table_rows import Headers, LoneSwitch, Sent
 from te_solver.model.failures import Failure
-from testbed.crosscheck.dummy_switches import DummyBridges
+from testbed.crosscheck.dummy_switches import DummyBridges, folder_for_switches
 from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace
 from testbed.crosscheck.random_cases import (
     RandomPlan,
@@ -109,7 +108,7 @@ def cross_check(
     while found.cases < cases:
         case = given or perhaps_classified(random_plan(random), random)
         found.plans += 1
-        with TemporaryDirectory(prefix="kuijia-") as directory, RealNetwork(case, Path(directory)) as real:
+        with folder_for_switches() as folder, RealNetwork(case, folder) as real:
             for _ in range(cases if given else FAILURES_PER_PLAN):
                 failure = random_failure(case.plan, random)
                 alarmed = random.random() < _ALARM_SHARE

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TypeVar
 
 from kuijia_app.tables.ofctl_text import flows_text, groups_text
@@ -12,9 +16,36 @@ from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.wiring import Wiring
 from te_solver.model.plan import Plan
 from testbed.machine.ovs import Datapath, PrivateOvs
+from testbed.machine.processes import end_processes_with_environment
+from testbed.machine.trusted_folders import fault_of_folder
 
 _Self = TypeVar("_Self", bound="DummyNetwork")
+_FOLDERS = "kuijia-crosscheck-"
+_OVS, _LOCK = "ovs", "lock"
 _COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
+
+
+@contextmanager
+def folder_for_switches() -> Iterator[Path]:
+    """Yield a new folder; what processes that were killed have left in theirs ends first, daemons and files."""
+    for left in Path(gettempdir()).glob(f"{_FOLDERS}*"):
+        _clear(left)
+    with TemporaryDirectory(prefix=_FOLDERS) as name, Path(name, _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Path(name)
+
+
+def _clear(folder: Path) -> None:
+    """End what a killed process has left in such a folder; leave it alone while its process lives."""
+    try:
+        if fault_of_folder(folder) is not None:
+            return
+        with (folder / _LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            end_processes_with_environment(f"OVS_RUNDIR={folder / _OVS}")
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return  # its process lives, or it has gone meanwhile
 
 
 class _DummyOvs(PrivateOvs):
@@ -41,7 +72,7 @@ class DummyNetwork:
         captured: bool = False,
     ) -> None:
         self.wiring = wiring
-        self.ovs = _DummyOvs(directory / "ovs", Datapath.USERSPACE)
+        self.ovs = _DummyOvs(directory / _OVS, Datapath.USERSPACE)
         self._directory = directory
         self._extra_ports = {switch: tuple(ports) for switch, ports in (extra_ports or {}).items()}
         self._captured = captured

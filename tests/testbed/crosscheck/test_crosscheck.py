@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 from pathlib import Path
 from random import Random
 
@@ -16,11 +17,15 @@ from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, GroupType, SwitchTables
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import kuijia_command
+from te_solver.formats.plan_file import save_plan
 from te_solver.model.failures import Failure
 from te_solver.model.plan import LAST_PATH_ID, Plan
 from testbed.crosscheck import crosscheck
 from testbed.crosscheck.crosscheck import RealNetwork, cross_check
+from testbed.crosscheck.dummy_switches import folder_for_switches
 from testbed.crosscheck.random_cases import RandomPlan, perhaps_classified, random_failure, random_plan, random_stray
+from testbed.machine.processes import processes_with_environment
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.slow
@@ -34,6 +39,26 @@ def test_model_and_switch_agree_on_a_sample() -> None:
     assert found.disagreements == []
     assert found.cases == SAMPLE
     assert found.plans == SAMPLE // (crosscheck.FAILURES_PER_PLAN * crosscheck.PACKETS_PER_FAILURE)
+
+
+@pytest.mark.ovs
+def test_what_a_killed_run_has_left_ends_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders, plan = tmp_path / "folders", tmp_path / "plan.json"
+    folders.mkdir()
+    save_plan(motivation_plan(), plan)
+    monkeypatch.setenv("TMPDIR", str(folders))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    command = [*kuijia_command("crosscheck"), str(plan), "--cases", "1000000"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
+        assert run.stderr is not None
+        assert run.stderr.readline()  # of its progress: switches are there
+        with folder_for_switches() as folder:
+            (its,) = set(folders.iterdir()) - {folder}
+            run.kill()
+    assert processes_with_environment(f"OVS_RUNDIR={its / 'ovs'}")
+    with folder_for_switches():
+        assert not processes_with_environment(f"OVS_RUNDIR={its / 'ovs'}")
+        assert not its.exists()
 
 
 @pytest.mark.ovs
