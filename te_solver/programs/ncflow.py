@@ -32,7 +32,7 @@ _DUST = 1e-9
 """Share of a link's capacity, or of the largest demand, below which a rate is rounding."""
 
 _TIES = 1e-6
-"""Share of its rate that traffic on a cluster's longest path costs: of equally good flows those on fewer links win."""
+"""Share of its rate that traffic within a cluster costs on a link: of equally good flows those on fewer links win."""
 
 _LITTLE = 1e-6
 """Share of all demand that an iteration must add, or it is the last one."""
@@ -182,10 +182,7 @@ class ContractedNetwork:
             self._joined(bundle, roles, agreed)
 
     def _bundles(self) -> list[_Bundle]:
-        """Return the demands between clusters, by the paths that have most room, with one link to the next cluster.
-
-        It is the one with most room of those that the fewest iterations before have crossed.
-        """
+        """Return the demands between clusters, by the paths with most room of the links that were crossed least."""
         graph: nx.DiGraph[int] = nx.DiGraph()
         for ends, links in self._between.items():
             free = [link for link in links if self._left[link] > self._dust[link]]
@@ -252,9 +249,8 @@ class ContractedNetwork:
             return
         program = Linear(self._solver)
         most = np.array([each.most for each in commodities])
-        links = np.array([len(way.links) for _, way in ways])
-        worth = 1 - _TIES * links / max(links.max(), 1)
-        flows = program.variables(len(ways), cost=-worth, caps=most[[place for place, _ in ways]] / self._unit)
+        cost = _TIES * np.array([len(way.links) for _, way in ways]) - 1
+        flows = program.variables(len(ways), cost=cost, caps=most[[place for place, _ in ways]] / self._unit)
         width = len(ways)
         cells = [(place, column) for column, (place, _) in enumerate(ways)]
         program.rows((flows, _ones(cells, (most.size, width))), at_most=most / self._unit)
