@@ -20,7 +20,7 @@ from testbed.machine.processes import end_processes_with_environment
 from testbed.machine.trusted_folders import fault_of_folder
 
 _Self = TypeVar("_Self", bound="DummyNetwork")
-_FOLDERS = "kuijia-crosscheck-"
+_FOLDERS = "kuijia-check-"
 _OVS, _LOCK = "ovs", "lock"
 _COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
 

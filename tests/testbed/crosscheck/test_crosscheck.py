@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -43,22 +45,20 @@ def test_model_and_switch_agree_on_a_sample() -> None:
 
 @pytest.mark.ovs
 def test_what_a_killed_run_has_left_ends_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders, plan = tmp_path / "folders", tmp_path / "plan.json"
-    folders.mkdir()
-    save_plan(motivation_plan(), plan)
-    monkeypatch.setenv("TMPDIR", str(folders))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    command = [*kuijia_command("crosscheck"), str(plan), "--cases", "1000000"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as run:
-        assert run.stderr is not None
-        assert run.stderr.readline()  # of its progress: switches are there
-        with folder_for_switches() as folder:
-            (its,) = set(folders.iterdir()) - {folder}
-            run.kill()
-    assert processes_with_environment(f"OVS_RUNDIR={its / 'ovs'}")
-    with folder_for_switches():
-        assert not processes_with_environment(f"OVS_RUNDIR={its / 'ovs'}")
-        assert not its.exists()
+    save_plan(motivation_plan(), tmp_path / "plan.json")
+    command = [*kuijia_command("crosscheck"), str(tmp_path / "plan.json"), "--cases", "1000000"]
+    with TemporaryDirectory() as folders:  # the path of a socket in `tmp_path` would be too long
+        monkeypatch.setattr("tempfile.tempdir", folders)
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": folders}) as run:
+            assert run.stderr is not None
+            assert b"of 1,000,000 cases" in run.stderr.readline()
+            with folder_for_switches() as folder:
+                (its,) = set(Path(folders).iterdir()) - {folder}
+                run.kill()
+        assert len(processes_with_environment(f"OVS_RUNDIR={its / 'ovs'}")) == 2
+        with folder_for_switches():
+            assert not processes_with_environment(f"OVS_RUNDIR={its / 'ovs'}")
+            assert not its.exists()
 
 
 @pytest.mark.ovs
