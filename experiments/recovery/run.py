@@ -127,7 +127,7 @@ def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult
         if mode.without_controller:
             lab.kill_controller()
         show(f"counting false alarms for {QUIET_SECONDS:g} s")
-        false_alarms = _false_alarms(lab, ends, sources) if lab.network.session_states() else None
+        false_alarms = _false_alarms(lab, ends, sources) if lab.network.bfd.states() else None
         tunnels = [tunnel for tunnel in job.plan.tunnels if tunnel.path_id in sources]
         try:
             cuts = cuts_in_turn(mode, tunnels, job.options.cuts)
@@ -157,9 +157,9 @@ def _false_alarms(lab: Lab, ends: tuple[str, str], sources: Mapping[int, Sequenc
     """Return how often ends of BFD sessions go down without a failure, while a flow is sent."""
     with _flow(lab, ends, next(iter(sources.values()))[0]) as flow:
         flow.start()
-        before = lab.network.session_flaps()
+        before = lab.network.bfd.flaps()
         time.sleep(QUIET_SECONDS)
-        return -(-(lab.network.session_flaps() - before) // 2)  # each also comes up again
+        return -(-(lab.network.bfd.flaps() - before) // 2)  # each also comes up again
 
 
 def _cut(lab: Lab, aim: _Aim) -> CutRecord:
@@ -208,7 +208,7 @@ def _flow(lab: Lab, ends: tuple[str, str], source: _Source) -> TickFlow:
 
 def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
     """Wait until the flow is on its tunnel, as normal traffic, and all BFD sessions are up."""
-    lab.network.wait_for_sessions(lab.network.session_states(), up=True)
+    lab.network.bfd.wait_until(lab.network.bfd.states(), up=True)
     deadline = time.monotonic() + _RETURN_SECONDS
     while (mark := _see(lab, aim)) != IngressMark(aim.tunnel.path_id, _NORMAL):
         if time.monotonic() > deadline:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from kuijia_app.framework.listening import require_free
 from kuijia_app.preparation.send_buffer import HARMLESS_FRAME
 from kuijia_app.preparation.sessions import ends_of
-from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.families import Address
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
@@ -32,7 +31,7 @@ from testbed.machine.clocks import ClockOffset, ask_clock
 from testbed.machine.ovs import Datapath
 from testbed.machine.processes import SocketKind
 from testbed.machine.run_directory import RunDirectory
-from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState
+from testbed.network.bfd import BfdCables
 from testbed.network.bridges import Bridge, controller_arguments
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.lab_network import LabelWatch
@@ -225,6 +224,13 @@ class BoxNetwork:
         switches = self._target.inventory.switches
         return frozenset(node for node, box in switches.items() if not alive.get(box.name, False))
 
+    @cached_property
+    def bfd(self) -> BfdCables:
+        switches = self._target.inventory.switches
+        return BfdCables(
+            lambda node: self._machines[node], lambda session: ends_of(session, lambda node: switches[node].bridge)
+        )
+
     @property
     def forwarding_process(self) -> int | None:
         return None
@@ -410,33 +416,11 @@ class BoxNetwork:
             "boxes": self._versions,
         }
 
-    def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
-        self._cables.add(sessions, interval_ms)
-
-    def remove_sessions(self, sessions: Iterable[BfdSession]) -> None:
-        self._cables.remove(sessions)
-
-    def session_states(self) -> dict[BfdSession, dict[str, EndState]]:
-        return self._cables.states()
-
-    def session_flaps(self) -> int:
-        return self._cables.flaps()
-
-    def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool) -> None:
-        self._cables.wait_until(sessions, up=up, timeout=UP_TIMEOUT)
-
     @cached_property
     def _machines(self) -> dict[str, BoxSwitchMachine]:
         """Machines by node; raises BoxError if a switch is not connected."""
         switches = self._target.inventory.switches
         return {node: BoxSwitchMachine(box, self._fleet.connection(box)) for node, box in switches.items()}
-
-    @cached_property
-    def _cables(self) -> BfdCables:
-        switches = self._target.inventory.switches
-        return BfdCables(
-            lambda node: self._machines[node], lambda session: ends_of(session, lambda node: switches[node].bridge)
-        )
 
     def _empty_switches(self) -> None:
         for machine in self._machines.values():

@@ -129,7 +129,7 @@ class Cuts:
         over = [session for session in self._lab.sessions if (a, b) in session.hops or (b, a) in session.hops]
         if up:
             over = [session for session in over if all(self._lab.network.is_up(*hop) for hop in session.hops)]
-        self._lab.network.wait_for_sessions(over, up=up)
+        self._lab.network.bfd.wait_until(over, up=up)
 
 
 def _acknowledgements(events: list[Event]) -> list[tuple[LivenessChange, float]]:

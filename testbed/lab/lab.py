@@ -126,11 +126,11 @@ class Lab:
             started.callback(self._network.stop)
             self._network.start()
             self._sessions = tuple(BfdSessions(self.plan)) if self.options.liveness == "bfd" else ()
-            self._network.add_sessions(self._sessions, self.options.bfd_interval_ms)
+            self._network.bfd.add(self._sessions, self.options.bfd_interval_ms)
             self._start_controller(started)
             if self._sessions:
                 self._report(f"waiting for {len(self._sessions)} BFD sessions")
-                self._network.wait_for_sessions(self._sessions, up=True)
+                self._network.bfd.wait_until(self._sessions, up=True)
             self._cuts = Cuts(self)
             self._rates = QueueRates(time.monotonic)
             self._flows = LabFlows(self._network)
@@ -209,7 +209,7 @@ class Lab:
         wanted = renumber(plan, self.plan, ids_in_use)
         if self.options.liveness == "bfd":
             new = tuple(session for session in BfdSessions(wanted) if session not in self._sessions)
-            self._network.add_sessions(new, self.options.bfd_interval_ms)
+            self._network.bfd.add(new, self.options.bfd_interval_ms)
             self._sessions += new
         before = self.plan
         try:
@@ -325,7 +325,7 @@ class Lab:
             self.plan = (controller.acting if isinstance(controller, ControllerSet) else controller).plan_in_file()
             self.plan_number += 1
             if self.options.liveness == "bfd":
-                self.emulated_network.adopt_sessions(BfdSessions(self.plan))
+                self.emulated_network.bfd.adopt(BfdSessions(self.plan))
                 self._keep_sessions_of(self.plan)
             self._cuts.follow(self.plan)
 
@@ -337,5 +337,5 @@ class Lab:
     def _keep_sessions_of(self, plan: Plan) -> None:
         """Remove the BFD sessions that a plan does not have."""
         kept = tuple(BfdSessions(plan)) if self.options.liveness == "bfd" else ()
-        self._network.remove_sessions(session for session in self._sessions if session not in kept)
+        self._network.bfd.remove(session for session in self._sessions if session not in kept)
         self._sessions = kept

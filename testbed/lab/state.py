@@ -238,7 +238,7 @@ def _switches(lab: LabParts, faults: LabFaults) -> tuple[frozenset[str], Session
     if stopped == set(lab.plan.topology.nodes):
         return stopped, sessions
     if lab.options.liveness == "bfd":
-        sessions = faults.unless_found(lab.network.session_states, otherwise=sessions)
+        sessions = faults.unless_found(lab.network.bfd.states, otherwise=sessions)
     return stopped, sessions
 
 

@@ -13,16 +13,13 @@ from typing import Protocol
 from kuijia_app.preparation.sessions import (
     SessionEnd,
     cable_commands,
-    ends_of,
     port_arguments,
     require_possible_interval,
 )
 from kuijia_app.tables.bfd import BfdSession
-from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
 from testbed.machine.ovs import require_port_numbers, rows_of
 from testbed.machine.run_directory import MachineObject
-from testbed.network.bridges import bridge_name
 
 UP_TIMEOUT = 15.0
 """Seconds for sessions to come up. Until a session is up its ends send once a second (RFC 5880, 6.8.3), and three
@@ -43,11 +40,6 @@ class EndState:
 
 
 MISSING = EndState(up=False, state="missing", diagnostic="the port is gone")
-
-
-def session_ends(sessions: Iterable[BfdSession], wiring: Wiring) -> tuple[SessionEnd, ...]:
-    """Return both ends of every session in the emulation."""
-    return tuple(end for session in sessions for end in ends_of(session, lambda switch: bridge_name(wiring, switch)))
 
 
 def cable_objects(ends: Iterable[SessionEnd]) -> list[MachineObject]:
@@ -94,15 +86,18 @@ class BfdCables:
     Args:
         machine_of: returns the machine of a switch; the same object for switches on the same machine.
         ends_of: returns both ends of a session.
+        claim: called with new ends before they are made; raises InputError if their names are taken.
     """
 
     def __init__(
         self,
         machine_of: Callable[[str], SwitchMachine],
         ends_of: Callable[[BfdSession], tuple[SessionEnd, SessionEnd]],
+        claim: Callable[[Iterable[SessionEnd]], None] = lambda _: None,
     ) -> None:
         self._machine_of = machine_of
         self._ends_of = ends_of
+        self._claim = claim
         self._ends: dict[int, tuple[SessionEnd, SessionEnd]] = {}
 
     @property
@@ -119,12 +114,13 @@ class BfdCables:
             interval_ms: time between two packets in milliseconds.
 
         Raises:
-            InputError: the interval is out of bounds; nothing is created.
+            InputError: the interval is out of bounds, or a name is taken; nothing is created.
             TestbedError: nothing of what was begun is left, but for ports without devices that cannot be removed.
         """
         require_possible_interval(interval_ms)
         first = not self._ends
         new = {session.path_id: self._ends_of(session) for session in sessions}
+        self._claim(chain.from_iterable(new.values()))
         self._ends.update(new)
         try:
             for machine, ends in self._by_machine(new.values()):
@@ -194,7 +190,7 @@ class BfdCables:
             flaps += sum(int(status["flap_count"]) for status in found)
         return flaps
 
-    def wait_until(self, sessions: Iterable[BfdSession], *, up: bool, timeout: float) -> None:
+    def wait_until(self, sessions: Iterable[BfdSession], *, up: bool, timeout: float = UP_TIMEOUT) -> None:
         """Wait until BFD sessions are up, or down, at both ends.
 
         Raises:

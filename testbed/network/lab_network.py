@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.families import Address
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
@@ -17,7 +16,7 @@ from testbed.links.load_counters import LoadCounters
 from testbed.machine.clocks import ClockOffset
 from testbed.machine.ovs import Datapath
 from testbed.machine.programs import StartedProgram
-from testbed.network.bfd import EndState
+from testbed.network.bfd import BfdCables
 from testbed.network.calibration import LinkCalibration
 from testbed.network.queue_counters import PortCounters, QueueTotals
 
@@ -85,6 +84,10 @@ class LabNetwork(Protocol):
         """Return the switches whose software does not run."""
 
     @property
+    def bfd(self) -> BfdCables:
+        """BFD sessions between the switches."""
+
+    @property
     def forwarding_process(self) -> int | None:
         """Process on this machine that forwards packets, None if its kernel or another machine does."""
 
@@ -138,14 +141,3 @@ class LabNetwork(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Return the manifest's description of the network."""
-
-    def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None: ...
-
-    def remove_sessions(self, sessions: Iterable[BfdSession]) -> None: ...
-
-    def session_states(self) -> dict[BfdSession, dict[str, EndState]]: ...
-
-    def session_flaps(self) -> int:
-        """Return how often ends of the BFD sessions have gone up or down since their creation."""
-
-    def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool) -> None: ...

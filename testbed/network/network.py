@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from kuijia_app.preparation.completion import complete_queues
 from kuijia_app.preparation.queues import clearing_commands, htb_commands, tag_filter_commands
 from kuijia_app.preparation.send_buffer import HARMLESS_FRAME, enlarge_send_buffers
-from kuijia_app.preparation.sessions import ends_of
-from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.preparation.sessions import SessionEnd, ends_of
 from kuijia_app.tables.needs import HOST_MTU, port_rate
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
@@ -40,7 +39,7 @@ from testbed.machine.ovs import (
 )
 from testbed.machine.packet_origin import forget_origin
 from testbed.machine.run_directory import MachineObject, RunDirectory
-from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, session_ends
+from testbed.network.bfd import BfdCables, cable_objects
 from testbed.network.bridges import (
     Bridge,
     Port,
@@ -132,7 +131,7 @@ class EmulatedNetwork:
         if any(link.delay > 0 for link in self.topology.links) and not self.has_delays:
             self._report("link delays are ignored: they need the kernel's datapath and netem")
         with ExitStack() as undo:
-            undo.callback(self._cables.delete_devices)
+            undo.callback(self.bfd.delete_devices)
             if isinstance(self.ovs, PrivateOvs):
                 require_free_names(self._objects(), interfaces())
             else:
@@ -187,42 +186,15 @@ class EmulatedNetwork:
     def ofctl(self, switch: str, command: str, *arguments: str, stdin: str | None = None) -> str:
         return self.ovs.ofctl(command, self.bridge(switch), *arguments, stdin=stdin)
 
-    def add_sessions(self, sessions: Sequence[BfdSession], interval_ms: int) -> None:
-        """Create the cables of BFD sessions, which come up once flow entries carry them.
+    @cached_property
+    def bfd(self) -> BfdCables:
+        machine = ThisMachine(self.ovs)
+        return BfdCables(lambda _: machine, lambda session: ends_of(session, self.bridge), self._claim_cables)
 
-        Args:
-            sessions: new sessions only.
-            interval_ms: time between two packets in milliseconds.
-
-        Raises:
-            InputError: the interval is out of bounds, or (with the machine's own Open vSwitch) a name is taken.
-        """
+    def _claim_cables(self, ends: Iterable[SessionEnd]) -> None:
+        """Raise InputError if, with the machine's own Open vSwitch, a cable's name is taken."""
         if not isinstance(self.ovs, PrivateOvs):
-            claim_machine_objects(self.run, self.ovs, cable_objects(session_ends(sessions, self.wiring)))
-        self._cables.add(sessions, interval_ms)
-
-    def adopt_sessions(self, sessions: Iterable[BfdSession]) -> None:
-        """Take over the cables of BFD sessions that a controller has made."""
-        self._cables.adopt(sessions)
-
-    def remove_sessions(self, sessions: Iterable[BfdSession]) -> None:
-        """End BFD sessions and remove their cables; unknown sessions are ignored."""
-        self._cables.remove(sessions)
-
-    def session_states(self) -> dict[BfdSession, dict[str, EndState]]:
-        """Return the state of every BFD session, by the switches at its two ends."""
-        return self._cables.states()
-
-    def session_flaps(self) -> int:
-        return self._cables.flaps()
-
-    def wait_for_sessions(self, sessions: Iterable[BfdSession], *, up: bool, timeout: float = UP_TIMEOUT) -> None:
-        """Wait until BFD sessions are up, or down, at both ends.
-
-        Raises:
-            TestbedError: one is not within `timeout` seconds; the message names its tunnel.
-        """
-        self._cables.wait_until(sessions, up=up, timeout=timeout)
+            claim_machine_objects(self.run, self.ovs, cable_objects(ends))
 
     def __enter__(self) -> EmulatedNetwork:
         return self
@@ -323,11 +295,6 @@ class EmulatedNetwork:
             switch: SwitchPort(self.interface(switch, number), number, self.ovs.management(self.bridge(switch)))
             for switch, number in numbers.items()
         }
-
-    @cached_property
-    def _cables(self) -> BfdCables:
-        machine = ThisMachine(self.ovs)
-        return BfdCables(lambda _: machine, lambda session: ends_of(session, self.bridge))
 
     @cached_property
     def _bridges(self) -> tuple[Bridge, ...]:

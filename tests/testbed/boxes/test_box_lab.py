@@ -108,7 +108,7 @@ def test_a_remote_failure_is_noticed_by_the_boxes_themselves(lab: Lab, plan: Pla
         )
 
     wait_until(moved, "the victims move, and nobody else")
-    down = {session.path_id for session, ends in lab.network.session_states().items() if not ends["s1"].up}
+    down = {session.path_id for session, ends in lab.network.bfd.states().items() if not ends["s1"].up}
     assert down == {failing}
     lab.heal("s2", "s4")
     wait_until(lambda: marks(lab) == before, "the flows are back")

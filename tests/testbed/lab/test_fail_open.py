@@ -25,23 +25,23 @@ PAUSES = (0.1, 0.1, 0.2)
 def paused(lab: Lab, pauses: tuple[float, ...]) -> TickRecord:
     """Return the record of a flow from 1 to 11 during which `ovs-vswitchd` stands still this often."""
     sender, receiver = (lab.emulated_network.host(name) for name in ("1", "11"))
-    sessions = lab.emulated_network.session_states()
+    sessions = lab.emulated_network.bfd.states()
     with TickFlow(sender, receiver, str(sender.address), 22000, 9, 0.001) as flow:
         flow.start()
         for seconds in pauses:
-            lab.emulated_network.wait_for_sessions(sessions, up=True)
-            calm = lab.emulated_network.session_flaps()
+            lab.emulated_network.bfd.wait_until(sessions, up=True)
+            calm = lab.emulated_network.bfd.flaps()
             switch = lab.emulated_network.ovs.switch_pid()
             os.kill(switch, signal.SIGSTOP)
             time.sleep(seconds)
             os.kill(switch, signal.SIGCONT)
             wait_until(partial(has_flapped, lab, calm), "sessions go down")
-        lab.emulated_network.wait_for_sessions(sessions, up=True)
+        lab.emulated_network.bfd.wait_until(sessions, up=True)
         return flow.stop()
 
 
 def has_flapped(lab: Lab, calm: int) -> bool:
-    return lab.emulated_network.session_flaps() > calm
+    return lab.emulated_network.bfd.flaps() > calm
 
 
 def test_pauses_of_the_switches_cost_no_packet_though_all_sessions_go_down() -> None:
@@ -62,7 +62,7 @@ def test_an_alarm_costs_no_packet_while_the_tunnel_of_the_last_resort_is_broken(
         with TickFlow(sender, receiver, str(sender.address), 22001, 9, 0.001) as flow:
             fail_link(network, *heaviest.nodes[1:3])
             wait_until(lambda: network.ovs.ofctl("dump-groups", "s1") != groups, "the controller leads it past the cut")
-            network.wait_for_sessions([session], up=False)
+            network.bfd.wait_until([session], up=False)
             flow.start()
             network.ovs.appctl("bfd/set-forwarding", "false")  # of all sessions, as in an alarm that lasts
             time.sleep(1.0)

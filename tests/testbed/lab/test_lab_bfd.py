@@ -91,7 +91,7 @@ def test_the_far_end_moves_its_answers_as_well(lab: Lab) -> None:
 @pytest.mark.parametrize("death", ["down", "deleted"])
 def test_a_tunnel_whose_bfd_port_dies_is_taken_for_dead(lab: Lab, plan: Plan, death: str) -> None:
     failing = tunnel(plan, "s1", "s3", "s4")
-    (session,) = (each for each in lab.emulated_network.session_states() if each.path_id == failing.path_id)
+    (session,) = (each for each in lab.emulated_network.bfd.states() if each.path_id == failing.path_id)
     before = marks(lab)
     port = f"s1-b{session.path_id}"
     run_command(["ip", "link", "set", port, "down"] if death == "down" else ["ip", "link", "delete", port])
@@ -103,9 +103,9 @@ def test_a_tunnel_whose_bfd_port_dies_is_taken_for_dead(lab: Lab, plan: Plan, de
     if death == "down":
         run_command(["ip", "link", "set", port, "up"])
     else:
-        lab.emulated_network.remove_sessions([session])
-        lab.emulated_network.add_sessions([session], lab.options.bfd_interval_ms)
-    lab.emulated_network.wait_for_sessions([session], up=True)
+        lab.emulated_network.bfd.remove([session])
+        lab.emulated_network.bfd.add([session], lab.options.bfd_interval_ms)
+    lab.emulated_network.bfd.wait_until([session], up=True)
     wait_until(lambda: marks(lab) == before, "the flows are back")
 
 
@@ -125,10 +125,10 @@ def test_an_update_brings_sessions_of_its_own_and_takes_those_it_does_without_aw
         assert sessions_over(lab) == {path for path in paths if path in {each.nodes for each in two.tunnels}}
         lab.update(plan)
         assert sessions_over(lab) == paths
-        lab.emulated_network.wait_for_sessions(lab.emulated_network.session_states(), up=True)
+        lab.emulated_network.bfd.wait_until(lab.emulated_network.bfd.states(), up=True)
         lab.fail("s3", "s4")
         lab.heal("s3", "s4")
 
 
 def sessions_over(lab: Lab) -> set[tuple[str, ...]]:
-    return {session.nodes for session in lab.emulated_network.session_states()}
+    return {session.nodes for session in lab.emulated_network.bfd.states()}

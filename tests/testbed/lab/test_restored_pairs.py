@@ -94,7 +94,7 @@ def test_a_pair_without_a_tunnel_is_back_at_once_over_another_path(options: LabO
             one, other, path = random.choice(stranding(plan))
             first, second = random.sample((one, other), 2)
             pause = random.choice(BETWEEN)
-            network.wait_for_sessions(network.session_states(), up=True)
+            network.bfd.wait_until(network.bfd.states(), up=True)
             with flow_of(lab, number) as flow:
                 flow.start()
                 time.sleep(BEFORE)

@@ -5,16 +5,24 @@ from collections.abc import Sequence
 
 import pytest
 
-from kuijia_app.preparation.sessions import cable_commands, ends_of, port_arguments, session_settings
+from kuijia_app.preparation.sessions import SessionEnd, cable_commands, ends_of, port_arguments, session_settings
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID, BfdSession
 from kuijia_app.tables.wiring import MAX_SITES, Wiring
 from kuijia_base.errors import TestbedError
 from te_solver.model.topology import Topology
-from testbed.network.bfd import BfdCables, EndState, parse_bfd_show, session_ends
+from testbed.network.bfd import BfdCables, EndState, parse_bfd_show
+from testbed.network.bridges import bridge_name
 from tests.testbed.emulated import TRIANGLE, topology
 
 SESSION = BfdSession(17, ("a", "b", "c"))
-ENDS = session_ends([SESSION], Wiring(topology(TRIANGLE)))
+
+
+def ends_in(network: Topology, session: BfdSession) -> tuple[SessionEnd, SessionEnd]:
+    """Return the ends of a session in the emulation."""
+    return ends_of(session, lambda switch: bridge_name(Wiring(network), switch))
+
+
+ENDS = ends_in(topology(TRIANGLE), SESSION)
 
 # Taken from Open vSwitch 3.1.
 SHOWN = """\
@@ -72,7 +80,7 @@ def test_a_session_has_a_cable_at_either_end_and_none_between() -> None:
 def test_the_longest_names_of_cables_are_no_longer_than_the_kernel_allows() -> None:
     nodes = tuple(f"n{number}" for number in range(MAX_SITES))
     session = BfdSession(LAST_BFD_PATH_ID, (nodes[0], nodes[-1]))
-    *_, last = session_ends([session], Wiring(Topology("large", nodes, ())))
+    _, last = ends_in(Topology("large", nodes, ()), session)
     assert (last.watched, last.inner) == ("s65535-b32155", "s65535-i32155")
     assert len(last.watched) < 16
 

@@ -57,40 +57,40 @@ def program_session(network: EmulatedNetwork, session: BfdSession) -> None:
 
 
 def is_up(network: EmulatedNetwork, session: BfdSession, switch: str) -> bool:
-    return network.session_states()[session][switch].up
+    return network.bfd.states()[session][switch].up
 
 
 @pytest.fixture
 def session(network: EmulatedNetwork) -> Iterator[BfdSession]:
     program_session(network, SESSION)
-    network.add_sessions([SESSION], INTERVAL_MS)
-    network.wait_for_sessions([SESSION], up=True)
+    network.bfd.add([SESSION], INTERVAL_MS)
+    network.bfd.wait_until([SESSION], up=True)
     yield SESSION
-    network.remove_sessions([SESSION])
+    network.bfd.remove([SESSION])
 
 
 def test_a_session_sees_a_link_in_the_middle_of_its_path_go_and_come_back(
     network: EmulatedNetwork, session: BfdSession
 ) -> None:
-    flaps = network.session_flaps()
+    flaps = network.bfd.flaps()
     fail_link(network, "b", "c")
     try:
         wait_until(lambda: not is_up(network, session, "a"), "the far end notices")
-        assert network.session_states()[session]["a"].diagnostic == "Control Detection Time Expired"
+        assert network.bfd.states()[session]["a"].diagnostic == "Control Detection Time Expired"
     finally:
         heal_link(network, "b", "c")
-    network.wait_for_sessions([session], up=True)
-    wait_until(lambda: network.session_flaps() == flaps + 4, "both ends have gone down and up")
+    network.bfd.wait_until([session], up=True)
+    wait_until(lambda: network.bfd.flaps() == flaps + 4, "both ends have gone down and up")
 
 
 def test_a_path_that_is_broken_one_way_is_down_at_both_ends(network: EmulatedNetwork, session: BfdSession) -> None:
     network.ovs.ofctl("del-flows", network.bridge("b"), f"in_port={network.wiring.port('b', 'a')}")
     try:
-        network.wait_for_sessions([session], up=False)
-        assert network.session_states()[session]["a"].diagnostic == "Neighbor Signaled Session Down"
+        network.bfd.wait_until([session], up=False)
+        assert network.bfd.states()[session]["a"].diagnostic == "Neighbor Signaled Session Down"
     finally:
         program_session(network, session)
-    network.wait_for_sessions([session], up=True)
+    network.bfd.wait_until([session], up=True)
 
 
 @pytest.mark.usefixtures("session")
@@ -121,37 +121,37 @@ def test_a_port_that_dies_takes_its_session_down_and_can_be_replaced(
             run_command(["ip", "link", "delete", "s1-b16"])
         case "removed":
             network.ovs.vsctl("del-port", "s1", "s1-b16")
-            assert network.session_states()[session]["a"] == MISSING
-    network.wait_for_sessions([session], up=False)
+            assert network.bfd.states()[session]["a"] == MISSING
+    network.bfd.wait_until([session], up=False)
     if death == "down":
         run_command(["ip", "link", "set", "s1-b16", "up"])
     else:
-        network.remove_sessions([session])
-        network.add_sessions([session], INTERVAL_MS)
-    network.wait_for_sessions([session], up=True)
+        network.bfd.remove([session])
+        network.bfd.add([session], INTERVAL_MS)
+    network.bfd.wait_until([session], up=True)
 
 
 def test_sessions_come_and_go_beside_others(network: EmulatedNetwork, session: BfdSession) -> None:
     program_session(network, OTHER)
-    network.add_sessions([OTHER], INTERVAL_MS)
-    network.wait_for_sessions([session, OTHER], up=True)
-    network.remove_sessions([OTHER])
-    assert list(network.session_states()) == [session]
+    network.bfd.add([OTHER], INTERVAL_MS)
+    network.bfd.wait_until([session, OTHER], up=True)
+    network.bfd.remove([OTHER])
+    assert list(network.bfd.states()) == [session]
     assert not {name for name in interfaces() if name.endswith("17")}
-    network.remove_sessions([OTHER])
+    network.bfd.remove([OTHER])
 
 
 def test_a_session_that_nothing_carries_is_named(network: EmulatedNetwork) -> None:
     lonely = BfdSession(18, ("b", "a", "c"))
-    network.add_sessions([lonely], INTERVAL_MS)
+    network.bfd.add([lonely], INTERVAL_MS)
     try:
         with pytest.raises(TestbedError, match=r"^the BFD session of tunnel 18 \(b-a-c\) is not up after 0.1 s: b"):
-            network.wait_for_sessions([lonely], up=True, timeout=0.1)
+            network.bfd.wait_until([lonely], up=True, timeout=0.1)
     finally:
-        network.remove_sessions([lonely])
+        network.bfd.remove([lonely])
 
 
 def test_an_interval_that_cannot_be_had_is_refused(network: EmulatedNetwork) -> None:
     with pytest.raises(InputError, match=r"^testbed:BFD interval: 0 ms is out of bounds, expected 1 to 10000 ms$"):
-        network.add_sessions([OTHER], 0)
-    assert OTHER not in network.session_states()
+        network.bfd.add([OTHER], 0)
+    assert OTHER not in network.bfd.states()
