@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kuijia_app.control.findings import FindingKind
-from kuijia_app.control.link_probes import LinkProbes, LinkVerdict, ProbedLink
+from kuijia_app.control.link_probes import LinkProbes, LinkVerdict, ProbedLink, Token
 
 CALM, FIRST_HOLD, INTERVAL, LARGE_LOST_AT_FIRST, LOST_IN_ROW, PATIENCE = 120.0, 1.0, 1.5, 2, 4, 0.4
 SMALLEST = 96
@@ -220,7 +220,7 @@ def test_a_switch_that_connects_again_is_probed_anew(network: Network) -> None:
 def test_an_answer_after_either_end_has_left_shows_no_loss(network: Network, left: str, verdict: str) -> None:
     probes, now = network.probes, 0.0
     for number in range(LOST_IN_ROW):
-        tokens = []
+        tokens = list[Token]()
         while not tokens:
             now += TICK
             step = probes.step(now, lambda link: link is THERE)
