@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
@@ -10,13 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from te_solver.model.failures import Failure, surviving
-from te_solver.programs.incidence import Incidence, Vector, least
+from te_solver.model.plan import Plan
+from te_solver.programs.incidence import Incidence, Vector, least, links_of_paths
 from te_solver.programs.program import Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, is_objective
 from te_solver.programs.resolve import maximise_throughput
 from te_solver.schemes.models.interface import RateSolver
 from te_solver.schemes.models.rerouting import Rerouting
-from te_solver.schemes.models.traffic import Damage, PlannedTraffic, TunnelColumns
+from te_solver.schemes.models.traffic import Damage, Indices, PlannedTraffic, TunnelColumns
 from te_solver.schemes.models.transport import rates_by_class, transported
 from te_solver.tunnels.finder import TunnelFinder
 from te_solver.tunnels.path_finders import finder_like
@@ -48,35 +49,59 @@ class PlanObjective:
         """
         if traffic.plan.objective == MAX_THROUGHPUT or not is_objective(traffic.plan.objective):
             return rates_by_class(self._throughput, traffic, tunnels, capacity, traffic.demand)
+        if not find_objective(traffic.plan.objective).compiled:
+            return self._rates_by_rule(traffic, tunnels, capacity)
         program = self._program(traffic, tunnels.incidence)
         possible = tunnels.sums(least(tunnels.incidence.links, capacity))
-        demand = np.where(possible > 0, traffic.demand, 0.0)
-        carried, sent = np.zeros(capacity.size), np.zeros(tunnels.pair.size)
-        for priority in traffic.classes:
-            of_class = np.where(traffic.priority == priority, demand, 0.0)
-            if of_class.any():
-                found = program.solve(capacity, of_class, carried)
-                carried = carried + tunnels.incidence.links @ found.rates
-                # With protection a pair sends less than the rates that its tunnels reserve.
-                reserved = tunnels.sums(found.rates)
-                used = np.divide(found.granted, reserved, out=np.zeros(reserved.size), where=reserved > 0)
-                sent = sent + found.rates * used[tunnels.pair]
+        return _sent(program, capacity, np.where(possible > 0, traffic.demand, 0.0), traffic.priority)
+
+    def _rates_by_rule(self, traffic: PlannedTraffic, tunnels: TunnelColumns, capacity: Vector) -> Vector:
+        """Return the same by a program for the live tunnels alone: rules may prefer a dead one, or count links."""
+        sent = np.zeros(tunnels.pair.size)
+        alive = np.flatnonzero(least(tunnels.incidence.links, capacity) > 0)
+        alive = alive[np.argsort(tunnels.pair[alive], kind="stable")]
+        pairs, sizes = np.unique(tunnels.pair[alive], return_counts=True)
+        if pairs.size:
+            whole, is_up = tunnels.incidence.topology, capacity > 0
+            rest = replace(whole, links=tuple(link for link, up in zip(whole.links, is_up, strict=True) if up))
+            paths = [tunnels.paths[column] for column in alive.tolist()]
+            incidence = Incidence.along(rest, sizes.tolist(), *links_of_paths(rest, paths))
+            program = find_objective(traffic.plan.objective).program(incidence, _options(traffic.plan))
+            sent[alive] = _sent(program, capacity[is_up], traffic.demand[pairs], traffic.priority[pairs])
         return sent
 
     def _program(self, traffic: PlannedTraffic, incidence: Incidence) -> Program:
         if self._compiled is None or self._compiled[0] is not incidence:
-            plan = traffic.plan
-            spread = plan.options is not None and plan.options.spread
-            objective = find_objective(plan.objective)
+            objective = find_objective(traffic.plan.objective)
             same = objective.takes_shares and incidence is traffic.tunnels.incidence
-            shares = traffic.weight if same else None
-            options = Options(spread=spread, protect=max(plan.protected_failures, 1), shares=shares)
+            options = replace(_options(traffic.plan), shares=traffic.weight if same else None)
             self._compiled = incidence, objective.program(incidence, options)
         return self._compiled[1]
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without compiled programs, which another process compiles for itself."""
         return {**self.__dict__, "_compiled": None}
+
+
+def _options(plan: Plan) -> Options:
+    spread = plan.options is not None and plan.options.spread
+    return Options(spread=spread, protect=max(plan.protected_failures, 1))
+
+
+def _sent(program: Program, capacity: Vector, demand: Vector, priority: Indices) -> Vector:
+    """Return the Mbit/s that each tunnel of a program carries; the most important class is solved first."""
+    incidence = program.incidence
+    carried, sent = np.zeros(capacity.size), np.zeros(incidence.hops.size)
+    for each in np.unique(priority).tolist():
+        of_class = np.where(priority == each, demand, 0.0)
+        if of_class.any():
+            found = program.solve(capacity, of_class, carried)
+            carried = carried + incidence.links @ found.rates
+            # With protection a pair sends less than the rates that its tunnels reserve.
+            reserved = incidence.pairs @ found.rates
+            used = np.divide(found.granted, reserved, out=np.zeros(reserved.size), where=reserved > 0)
+            sent = sent + found.rates * used[incidence.pair_of_tunnel]
+    return sent
 
 
 Path = tuple[str, ...]

@@ -11,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
-from te_solver.model.failures import Failure
+from te_solver.model.failures import Failure, surviving
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
 from te_solver.programs.max_min import MaxMin
+from te_solver.programs.registry import FFC, objective_names
 from te_solver.programs.scale import Scale
 from te_solver.schemes.models.precomputed import Precomputed
 from te_solver.schemes.models.recompute import Recompute
 from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.models.traffic import PlannedTraffic
-from te_solver.solve import solve
+from te_solver.solve import Planner, solve
 from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.random_networks import demands_on, topologies
 from tests.te_solver.random_plans import failures, plans
@@ -171,6 +172,26 @@ def test_a_min_max_plan_is_recomputed_to_carry_everything_of_the_pairs_that_are_
     answer = Recompute().reroute(traffic, Failure("cut", (("a", "b"), ("a", "z"))))
     assert answer.tunnels.sums(answer.tunnel_rates) == pytest.approx([12, 8, 0])
     assert answer.link_loads.max() == pytest.approx(20)
+
+
+@pytest.mark.parametrize("objective", [name for name in objective_names() if name != FFC])
+@pytest.mark.parametrize("rate", [0.3, 8.0])
+def test_a_plan_of_any_objective_is_recomputed_as_if_it_were_solved_on_what_is_left(
+    objective: str, rate: float
+) -> None:
+    """Of the tunnels from a to b the short one is dead, and with it a link on which rules may count."""
+    traffic = triangle(Demand("a", "b", rate), Demand("c", "b", 12.0), Demand("b", "a", 2.0), objective=objective)
+    left, demands, tunnels = surviving(traffic.plan.topology, NO_AB), [], {}
+    for pair in traffic.plan.pairs:
+        alive = tuple(tunnel.nodes for tunnel in pair.tunnels if not tunnel.crosses("a", "b"))
+        if alive:
+            tunnels[pair.source, pair.target] = alive
+            demands.append(Demand(pair.source, pair.target, pair.demand))
+    found = Planner(left, tunnels, demands, objective).plan()
+    allocated = {(each.source, each.target): each.allocated for each in found.pairs}
+    answer = Recompute().reroute(traffic, NO_AB)
+    expected = [allocated.get((pair.source, pair.target), 0.0) for pair in traffic.plan.pairs]
+    assert answer.tunnels.sums(answer.tunnel_rates) == pytest.approx(expected)
 
 
 def test_an_ffc_plan_is_recomputed_with_protection_and_sends_what_it_grants() -> None:
