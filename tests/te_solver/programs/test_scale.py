@@ -49,6 +49,9 @@ def test_without_anything_all_units_are_one_or_what_there_is() -> None:
 def test_a_pair_without_tunnels_has_the_unit_one() -> None:
     incidence = Incidence.of(RHOMBUS, [[("s", "t")], []])
     assert Scale.of(incidence, np.full(5, 10.0), numbers(8, 3)).most.tolist() == [8, 1]
+    incidence = Incidence.of(RHOMBUS, [[("s", "t")], [], [("s", "b")]])
+    # The second asks for more than it could ever get, which makes the third, which asks for nothing, no larger.
+    assert Scale.of(incidence, np.full(5, 10.0), numbers(8, 3, 0)).most.tolist() == [8, 1, 8]
 
 
 @pytest.mark.parametrize(
