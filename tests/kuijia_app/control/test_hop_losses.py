@@ -148,6 +148,85 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("rounds", "is_clear"),
+    [
+        (((20, 20, 0.0), (20, 0, 0.0)), False),  # all that vanished is of the first round
+        (((20, 20, 0.0), (20, 9, 0.0)), False),
+        (((20, 20, 0.0), (20, 10, 0.0)), True),
+        (((20, 10, 0.0), (20, 20, 0.0)), True),  # the round left out is the one with the most, whenever it was
+        (((20, 20, 0.0), (20, 11, 1.0)), True),
+        (((20, 20, 1.0), (20, 10, 0.0)), False),  # one may be under way
+        (((20, 30, 0.0), (20, 30, 0.0), (20, 0, 0.0)), True),  # no more count than are lost
+        (((20, 30, 0.0), (20, 0, 0.0), (20, 0, 0.0)), False),
+    ],
+)
+def test_a_loss_is_clear_if_half_of_what_all_rounds_but_one_miss_has_left_the_port(
+    rounds: tuple[tuple[int, int, float], ...], *, is_clear: bool
+) -> None:
+    evidence = _Evidence()
+    for missing, vanished, doubt in rounds:
+        evidence.add(missing, missing, QueueState(vanished, doubt, is_obscured=False))
+    assert evidence.is_clear is is_clear
+
+
+@pytest.mark.parametrize(
+    ("on_link", "reaches"), [((4, 5), True), ((5, 5), False), ((None, 0), None), ((0, None), None), ((0, 0), True)]
+)
+def test_packets_have_reached_the_port_if_the_link_misses_less_than_half_of_them(
+    on_link: tuple[int | None, ...], *, reaches: bool | None
+) -> None:
+    evidence = _Evidence()
+    for each in on_link:
+        evidence.add(10.0, 10, QueueState(10.0, 0.0, is_obscured=False, on_link=each))
+    assert evidence.reaches_port is reaches
+
+
+def deficit(*rounds: tuple[int, int]) -> _Deficit:
+    """Return a deficit after rounds of packets sent and missing, each of which its port has sent."""
+    found = _Deficit(0.0)
+    for sent, missing in rounds:
+        found.add(sent, missing, 0.01 * sent)
+        found.evidence.add(missing, missing, QueueState(missing, 0.0, is_obscured=False))
+        found.show(missing, sent)
+    return found
+
+
+def test_a_loss_that_one_round_alone_shows_is_not_confirmed() -> None:
+    assert deficit((100, 20), (100, 20), (100, 20)).is_confirmed(0.0, 0.01)
+    assert not deficit((100, 60), (100, 0), (100, 0)).is_confirmed(0.0, 0.01)
+    assert not deficit((100, 20)).is_confirmed(0.0, 0.01)
+
+
+def test_fewer_than_ten_missing_packets_are_no_loss() -> None:
+    assert deficit((20, 5), (20, 5)).is_confirmed(0.0, 0.0)
+    assert not deficit((20, 5), (20, 4)).is_confirmed(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "sent", "is_over"), [(10, 300, False), (11, 10, True), (5, 600, False), (5, 601, True)]
+)
+def test_a_deficit_is_over_once_it_has_not_grown_for_long(rounds: int, sent: int, *, is_over: bool) -> None:
+    found = deficit((1000, 100), *[(sent, 0)] * rounds)
+    assert found.excess > 0
+    assert found.is_over is is_over
+
+
+def test_known_losses_do_not_hide_those_of_other_tunnels() -> None:
+    ingresses = "abefgh"
+    links = " ".join(f"{ingress}-c" for ingress in ingresses)
+    plan = plan_of(
+        both_ways("star", " ".join((*ingresses, "c d")), f"{links} c-d", 40.0), *(f"{i}-c-d" for i in ingresses)
+    )
+    net = Watched(CountedNetwork(plan, 1))
+    streams = [stream for (_, queue), stream in net.network.streams.items() if queue == NORMAL]
+    net.traffic |= dict.fromkeys(streams, steady(200.0))
+    net.run(5)
+    for stream in streams:
+        net.network.vanishes[stream, 1] = 1.0
+        assert net.first_loss(4.0)[1].tunnel == stream.tunnel
+
+
 @pytest.mark.parametrize("options", SETTINGS, ids=["mpls", "decomposed", "dscp-ecn", "bfd"])
 @pytest.mark.parametrize("seed", range(4))
 def test_finds_a_black_hole_of_one_entry(options: PipelineOptions, seed: int) -> None:
@@ -557,79 +636,3 @@ def test_a_round_is_judged_in_a_step_for_each_stream_and_the_next_waits_for_that
         steps = len(list(tasks[-1]))
         assert number == 0 or steps > len(network.counters.streams)
         assert watch.is_due(network.now + 10.0, 1.0)
-
-
-def test_a_known_loss_of_one_tunnel_does_not_hide_that_of_another() -> None:
-    plan = plan_of(both_ways("bridge", "a b c d", "a-c b-c c-d", 20.0), "a-c-d", "b-c-d")
-    for first, second in ((("a", 16), ("b", 17)), (("b", 17), ("a", 16))):
-        net = Watched(CountedNetwork(plan, 1))
-        for tunnel in (first, second):
-            net.traffic[net.stream(tunnel, NORMAL)] = steady(400.0)
-        net.run(5)
-        for tunnel in (first, second):
-            net.network.vanishes[net.stream(tunnel, NORMAL), 1] = 1.0
-            assert net.first_loss(4.0)[1].tunnel == tunnel
-
-
-@pytest.mark.parametrize(
-    ("rounds", "is_clear"),
-    [
-        (((20, 20, 0.0), (20, 0, 0.0)), False),  # all that vanished is of the first round
-        (((20, 20, 0.0), (20, 9, 0.0)), False),
-        (((20, 20, 0.0), (20, 10, 0.0)), True),
-        (((20, 10, 0.0), (20, 20, 0.0)), True),  # the round left out is the one with the most, whenever it was
-        (((20, 20, 0.0), (20, 11, 1.0)), True),
-        (((20, 20, 1.0), (20, 10, 0.0)), False),  # one may be under way
-        (((20, 30, 0.0), (20, 30, 0.0), (20, 0, 0.0)), True),  # no more count than are lost
-        (((20, 30, 0.0), (20, 0, 0.0), (20, 0, 0.0)), False),
-    ],
-)
-def test_a_loss_is_clear_if_half_of_what_all_rounds_but_one_miss_has_left_the_port(
-    rounds: tuple[tuple[int, int, float], ...], *, is_clear: bool
-) -> None:
-    evidence = _Evidence()
-    for missing, vanished, doubt in rounds:
-        evidence.add(missing, missing, QueueState(vanished, doubt, is_obscured=False))
-    assert evidence.is_clear is is_clear
-
-
-@pytest.mark.parametrize(
-    ("on_link", "reaches"), [((4, 5), True), ((5, 5), False), ((None, 0), None), ((0, None), None), ((0, 0), True)]
-)
-def test_packets_have_reached_the_port_if_the_link_misses_less_than_half_of_them(
-    on_link: tuple[int | None, ...], *, reaches: bool | None
-) -> None:
-    evidence = _Evidence()
-    for each in on_link:
-        evidence.add(10.0, 10, QueueState(10.0, 0.0, is_obscured=False, on_link=each))
-    assert evidence.reaches_port is reaches
-
-
-def deficit(*rounds: tuple[int, int]) -> _Deficit:
-    """Return a deficit after rounds of packets sent and missing, each of which its port has sent."""
-    found = _Deficit(0.0)
-    for sent, missing in rounds:
-        found.add(sent, missing, 0.01 * sent)
-        found.evidence.add(missing, missing, QueueState(missing, 0.0, is_obscured=False))
-        found.show(missing, sent)
-    return found
-
-
-def test_a_loss_that_one_round_alone_shows_is_not_confirmed() -> None:
-    assert deficit((100, 20), (100, 20), (100, 20)).is_confirmed(0.0, 0.01)
-    assert not deficit((100, 60), (100, 0), (100, 0)).is_confirmed(0.0, 0.01)
-    assert not deficit((100, 20)).is_confirmed(0.0, 0.01)
-
-
-def test_fewer_than_ten_missing_packets_are_no_loss() -> None:
-    assert deficit((20, 5), (20, 5)).is_confirmed(0.0, 0.0)
-    assert not deficit((20, 5), (20, 4)).is_confirmed(0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("rounds", "sent", "is_over"), [(10, 300, False), (11, 10, True), (5, 600, False), (5, 601, True)]
-)
-def test_a_deficit_is_over_once_it_has_not_grown_for_long(rounds: int, sent: int, *, is_over: bool) -> None:
-    found = deficit((1000, 100), *[(sent, 0)] * rounds)
-    assert found.excess > 0
-    assert found.is_over is is_over

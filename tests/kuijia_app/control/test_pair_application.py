@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.control import switch_application
-from kuijia_app.control.controller_roles import STANDS_BY_ITSELF
+from kuijia_app.control.controller_roles import SINGLE, STANDS_BY_ITSELF
 from kuijia_app.control.pair import Beat, Decision, Pair
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.control.rollout import Stages, Version
 from kuijia_app.controller import KuijiaController, Tick
+from kuijia_app.framework.guarded_app import GuardedApp
 from te_solver.formats.plan_file import load_plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import S1, connected
@@ -255,3 +257,18 @@ def test_a_line_is_answered_if_it_asks_for_a_handover_and_otherwise_taken_for_a_
         beat = Beat(2, False, first_generation(1, 2), frozenset())
         assert controller._line_heard(encoded(beat, None, controller._agreed)) is None
         assert controller._heard.qsize() == heard + 1
+
+
+def test_the_signal_asks_for_a_handover(
+    application: KuijiaController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GuardedApp, "start", lambda _application: None)
+    before = signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+    try:
+        application.start()
+        signal.raise_signal(signal.SIGUSR2)
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    application.roles.tend(0.0)
+    *_, last = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert (last["event"], last["reason"]) == ("handover-refused", SINGLE)
