@@ -80,11 +80,25 @@ class Memory:
         return self.total - sum(buffer.rules.cell * buffer.occupied() for buffer in self.buffers)
 
 
-class SharedOutput:
+class SingleQueue:
+    """One output with one queue."""
+
+    def __init__(self, queue: Fifo, draw: Callable[[int], int]) -> None:
+        self._buffer = Buffer(queue, draw)
+
+    def arrive(self, packet: Packet) -> None:
+        self._buffer.arrive(packet)
+
+    def depart(self, now: int) -> Packet | None:
+        del now
+        return self._buffer.packets.pop(0) if self._buffer.packets else None
+
+
+class SharedOutput(SingleQueue):
     """One output of a switch whose outputs share a memory."""
 
     def __init__(self, queueing: SharedBuffer, memory: Memory, draw: Callable[[int], int]) -> None:
-        self._buffer = Buffer(queueing.queue, draw)
+        super().__init__(queueing.queue, draw)
         self._memory = memory
         memory.buffers.append(self._buffer)
 
@@ -95,16 +109,12 @@ class SharedOutput:
         if fits and rules.cell * self._buffer.occupied() < self._memory.alpha * free:
             self._buffer.arrive(packet)
 
-    def depart(self, now: int) -> Packet | None:
-        del now
-        return self._buffer.packets.pop(0) if self._buffer.packets else None
 
-
-class Thresholds:
+class Thresholds(SingleQueue):
     """One queue with a limit for each level."""
 
     def __init__(self, queueing: DropThresholds, draw: Callable[[int], int]) -> None:
-        self._buffer = Buffer(queueing.queue, draw)
+        super().__init__(queueing.queue, draw)
         self._limits = queueing.limits
 
     def arrive(self, packet: Packet) -> None:
@@ -112,10 +122,6 @@ class Thresholds:
         needed = rules.cell * (self._buffer.occupied() + cells(packet, rules))
         if needed <= self._limits[min(packet.level, len(self._limits) - 1)]:
             self._buffer.arrive(packet)
-
-    def depart(self, now: int) -> Packet | None:
-        del now
-        return self._buffer.packets.pop(0) if self._buffer.packets else None
 
 
 class Discipline(Protocol):

@@ -37,6 +37,7 @@ from tests.simulator.packet.disciplines import (
     Memory,
     Packet,
     SharedOutput,
+    SingleQueue,
     Thresholds,
     TwoQueues,
     drawing,
@@ -120,6 +121,8 @@ def referred(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate]
     elif isinstance(queueing, SharedBuffer):
         memory = Memory(queueing.total, queueing.alpha)
         disciplines = [SharedOutput(queueing, memory, draw) for _ in range(OUTPUTS)]
+    elif isinstance(queueing, Fifo):
+        disciplines = [SingleQueue(queueing, draw) for _ in range(OUTPUTS)]
     else:
         assert isinstance(queueing, DropThresholds)
         disciplines = [Thresholds(queueing, draw) for _ in range(OUTPUTS)]
@@ -146,11 +149,27 @@ def buffers() -> st.SearchStrategy[Fifo]:
     return st.builds(
         Fifo,
         limit=st.sampled_from([1_536, 3_000, 5_000, 9_000]),
-        cell=st.sampled_from([1, 40, 64]),
+        cell=st.sampled_from([1, 2, 40, 64]),
         marking=st.sampled_from([None, Threshold(1_000), Threshold(0)]),
         random_drop=st.booleans(),
         random_mark=st.booleans(),
     ).filter(lambda queue: queue.limit // queue.cell * queue.cell >= 1_500)
+
+
+@settings(max_examples=100, deadline=None)
+@given(buffers(), arrivals(), st.integers(0, 2**31))
+def test_a_queue_alone_does_as_the_reference_does(queue: Fifo, packets: list[Packet], seed: int) -> None:
+    assert simulated(queue, packets, seed) == referred(queue, packets, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_byte_of_a_full_queue_is_drawn_alike(seed: int) -> None:
+    """With packets of one to three bytes a draw is as often the first or last byte of one as any other."""
+    draw = np.random.default_rng(seed)
+    sizes = draw.integers(1, 4, 400).tolist()
+    packets = [Packet(number, 60_013 * number, number % INPUTS, size) for number, size in enumerate(sizes)]
+    queue = Fifo(limit=8, marking=Threshold(5), random_drop=True, random_mark=True)
+    assert simulated(queue, packets, seed) == referred(queue, packets, seed)
 
 
 @settings(max_examples=100, deadline=None)
@@ -236,6 +255,13 @@ def test_one_busy_output_leaves_a_part_of_the_memory_free() -> None:
     simulation = Simulation(switch(SharedBuffer(Fifo(), 100_000)), [flow])
     simulation.run(3e-5)
     assert simulation.link_results().queued_peak[EGRESS] == 50_000
+
+
+def test_a_packet_may_take_all_that_is_left_of_a_shared_memory() -> None:
+    flow = Flows.of(0, INPUTS, Packets(np.zeros(9), np.full(9, 1_000)))
+    simulation = Simulation(switch(SharedBuffer(Fifo(), 3_000, alpha=1e6)), [flow])
+    simulation.run()
+    assert simulation.link_results().queued_peak[EGRESS] == 3_000
 
 
 def test_droppable_packets_are_lost_first() -> None:
