@@ -422,7 +422,8 @@ class ControlledSwitches:
         self.watch_tables(self._runtime.now())
 
     def _tables_polled(self, switch: str, snapshot: Snapshot, found: TableDifferences | None) -> None:
-        self.table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups) + snapshot.hosts)
+        size = len(snapshot.entries) + len(snapshot.groups) + snapshot.hosts
+        self.table_watch.answered(switch, size, None if snapshot.answer is None else snapshot.hosts)
         self._policy.snapshot_taken(replace(snapshot, answer=None))  # others keep it, and hosts are many
         if snapshot.foreign is not None:
             self._look_at_foreign(snapshot.foreign, snapshot)

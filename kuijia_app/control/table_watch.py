@@ -23,6 +23,9 @@ MOST_POLLED = 20_000
 FOREIGN_EVERY = 3
 """Polls of a switch of which one asks for the entries of others and for hosts, too; those may be thousands."""
 
+FEW_HOSTS = 200
+"""Entries for hosts up to which every poll asks for them: what others change there is back as soon as in tables."""
+
 SOONEST = 0.2
 """Seconds between two polls of a switch that reports that entries were removed."""
 
@@ -84,6 +87,7 @@ class _Watched:
     next_poll: float
     polls: int = 0
     size: int = 0
+    hosts: int = 0
     polled_at: float = -inf
     asked_at: float | None = None
     repaired_at: float | None = None
@@ -92,6 +96,10 @@ class _Watched:
     repairs: int = 0
     rest: float = field(default=FIRST_REST)
     rests_until: float | None = None
+
+    @property
+    def asks_for_all(self) -> bool:
+        return self.polls % FOREIGN_EVERY == 0 or 0 < self.hosts <= FEW_HOSTS
 
 
 class TableWatch:
@@ -109,14 +117,14 @@ class TableWatch:
         watched.right_since = None
 
     def due(self, now: float) -> list[tuple[str, bool]]:
-        """Return the switches to poll now, each with True if it is to be asked for the entries of others."""
+        """Return the switches to poll now, each with True if it is to be asked for all entries, not for ours alone."""
         most = ceil(len(self._watched) / _SWEEP)
         due = sorted(
             (watched.next_poll, switch)
             for switch, watched in self._watched.items()
             if now >= watched.next_poll and (watched.asked_at is None or now - watched.asked_at > UNANSWERED)
         )
-        return [(switch, self._watched[switch].polls % FOREIGN_EVERY == 0) for _, switch in due[:most]]
+        return [(switch, self._watched[switch].asks_for_all) for _, switch in due[:most]]
 
     def asked(self, switch: str, now: float) -> None:
         """Note that a poll has begun."""
@@ -139,10 +147,12 @@ class TableWatch:
         if switch in self._watched:
             self._watched[switch].next_poll = inf
 
-    def answered(self, switch: str, size: int) -> None:
-        """Note that a poll is over; it has found so many groups and entries."""
+    def answered(self, switch: str, size: int, hosts: int | None = None) -> None:
+        """Note that a poll is over, with so many groups and entries; `hosts` of them, None if it asked for none."""
         watched = self._watched[switch]
         watched.asked_at, watched.size = None, size
+        if hosts is not None:
+            watched.hosts = hosts
 
     def read(self, switch: str) -> None:
         """Note that a switch has been read, which has ended a poll under way: no answer to it will come."""

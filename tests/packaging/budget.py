@@ -6,7 +6,7 @@ ROOMS = {
     "kuijia_base": (4_001, 31),  # results say what made them
     "te_solver": (13_400, 112),  # plans recomputed on what is left, ties of NCFlow
     "simulator": (23_760, 215),  # the report of a what-if opens with who loses what
-    "kuijia_app": (29_530, 162),  # storms whose packets are dropped at once, polls of hosts by themselves
+    "kuijia_app": (29_550, 162),  # storms whose packets are dropped at once, polls of hosts by themselves
     "hedera": (4_545, 37),  # routes around switches at which others' entries take packets
     "testbed": (21_565, 138),
     "experiments": (20_700, 90),  # ranges that grow on switches

@@ -68,6 +68,20 @@ def test_entries_of_others_are_asked_for_now_and_then() -> None:
     assert asked == [True, False, False, True, False, False]
 
 
+@pytest.mark.parametrize(
+    ("hosts", "each"),
+    [(0, [True, False, False, True]), (1, [True] * 4), (200, [True] * 4), (201, [True, False, False, True])],
+)
+def test_entries_for_hosts_are_asked_for_in_each_poll_if_they_are_few(hosts: int, each: list[bool]) -> None:
+    watch, asked = watching(), []
+    for number in range(4):
+        ((_, everything),) = watch.due(number * PERIOD)
+        asked.append(everything)
+        watch.asked("s1", number * PERIOD)
+        watch.answered("s1", 10, hosts if everything else None)
+    assert asked == each
+
+
 def test_a_poll_without_an_answer_is_repeated() -> None:
     watch = watching()
     watch.asked("s1", 0.0)
