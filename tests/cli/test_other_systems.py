@@ -54,7 +54,7 @@ def test_verbs_without_switches_work(system: str, command: str, tmp_path: Path) 
             "controllers need the signals SIGHUP, SIGUSR1, SIGUSR2, which this system lacks",
         ),
         ("win32", "lab up fig1 fig1", "this command runs only on Linux (fcntl is missing)"),
-        ("win32", "crosscheck", "this command runs only on Linux, and this is win32"),
+        ("win32", "crosscheck", "this command runs only on Linux (fcntl is missing)"),
         ("darwin", "crosscheck", "this command runs only on Linux, and this is darwin"),
     ],
 )
