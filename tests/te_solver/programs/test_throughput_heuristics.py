@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
-from te_solver.model.topology import Link, Topology
 from te_solver.programs import resolve
 from te_solver.programs.cspf import ConstrainedShortestPathFirst
 from te_solver.programs.demand_pinning import DemandPinning
@@ -138,22 +137,6 @@ def test_the_pieces_of_a_demand_are_in_different_parts(seed: int) -> None:
     case = Case.of(RHOMBUS, [Demand("s", "t", 80), Demand("a", "t", 10), Demand("s", "a", 10)], 2)
     program = Pop(case.incidence, Options(settings={"parts": 4, "clients": 1.0, "seed": seed}))
     assert np.sort(program.divided(case.demand)[:, 0]).tolist() == [20, 20, 20, 20]
-
-
-@pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.5])
-@pytest.mark.parametrize("long_first", [True, False])
-def test_fleischers_long_pair_leaves_links_to_the_short_ones_whoever_comes_first(
-    epsilon: float, *, long_first: bool
-) -> None:
-    """One pair over all links of a line, one over each: the most, 40, is what the short pairs get without the long."""
-    nodes = "abcde"
-    line = Topology("line", tuple(nodes), tuple(Link(a, b, 10.0) for a, b in pairwise(nodes)))
-    demands = [Demand("a", "e", 10.0), *(Demand(a, b, 10.0) for a, b in pairwise(nodes))]
-    case = Case.of(line, demands if long_first else demands[::-1], 1)
-    allocation = Fleischer(case.incidence, Options(settings={"epsilon": epsilon})).solve(case.capacity, case.demand)
-    assert (1 - epsilon) * 40 <= allocation.granted.sum() <= 40 * (1 + FULL)
-    assert allocation.upper_bound is not None
-    assert 40 * (1 - FULL) <= allocation.upper_bound <= allocation.granted.sum() / (1 - epsilon) * (1 + FULL)
 
 
 @pytest.mark.slow
