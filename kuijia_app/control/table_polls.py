@@ -108,9 +108,8 @@ class TablePolls:
         if under_way is None or under_way.is_asked:
             under_way = self.begin_early(now)
         under_way.is_asked = True
-        entries = Poll.OWN_ENTRIES
-        if everything:
-            entries = Poll.OUR_ENTRIES if Poll.ALL_ENTRIES in self._refused else Poll.ALL_ENTRIES
+        choices = (Poll.ALL_ENTRIES, Poll.OUR_ENTRIES) if everything else ()
+        entries = next((poll for poll in choices if poll not in self._refused), Poll.OWN_ENTRIES)
         self._ask_all(under_way, entries, Poll.GROUPS, Poll.GROUP_COUNTERS, *([Poll.METERS] if meters else []))
 
     def begin_early(self, now: float) -> _Round:

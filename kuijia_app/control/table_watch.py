@@ -151,7 +151,7 @@ class TableWatch:
         """Note that a poll is over, with so many groups and entries; `hosts` of them, None if it asked for none."""
         watched = self._watched[switch]
         watched.asked_at, watched.size = None, size
-        if hosts is not None:
+        if hosts:  # with none left, as many as before are to come back
             watched.hosts = hosts
 
     def read(self, switch: str) -> None:

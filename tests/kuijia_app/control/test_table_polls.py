@@ -276,6 +276,21 @@ def test_a_switch_that_refuses_to_show_the_entries_of_others_is_asked_for_ours()
     assert (found.entries, found.foreign, found.answer) == ({FlowKey.of(OURS): OURS}, None, ())
 
 
+def test_a_switch_that_refuses_to_show_entries_by_parts_of_cookies_is_asked_for_its_tables_alone() -> None:
+    """Otherwise nobody would ask for entries, and the switch would seem to have lost its tables."""
+    polled = Polled()
+    for refused in (Poll.ALL_ENTRIES, Poll.OUR_ENTRIES):
+        polled.polls.begin(0.0, everything=True)
+        polled.polls.refused(polled.asked[refused])
+        polled.asked.clear()
+    polled.polls.begin(1.0, everything=True)
+    polled.take(Poll.OWN_ENTRIES, flow_bytes("os_ken", OURS))
+    for poll in polled.asked.keys() - {Poll.OWN_ENTRIES}:
+        polled.take(poll)
+    (found,) = polled.snapshots
+    assert (found.entries, found.answer) == ({FlowKey.of(OURS): OURS}, None)
+
+
 @pytest.mark.parametrize("poll", [Poll.OWN_ENTRIES, Poll.GROUPS])
 def test_a_switch_that_refuses_to_show_its_tables_once_does_not_seem_to_have_lost_them(poll: Poll) -> None:
     polled = Polled()

@@ -82,6 +82,14 @@ def test_entries_for_hosts_are_asked_for_in_each_poll_if_they_are_few(hosts: int
     assert asked == each
 
 
+def test_entries_for_hosts_are_still_asked_for_in_each_poll_once_somebody_has_deleted_all_of_them() -> None:
+    watch = watching()
+    for number, hosts in enumerate([5, 0, 0]):
+        assert watch.due(number * PERIOD) == [("s1", True)]
+        watch.asked("s1", number * PERIOD)
+        watch.answered("s1", 10, hosts)
+
+
 def test_a_poll_without_an_answer_is_repeated() -> None:
     watch = watching()
     watch.asked("s1", 0.0)
