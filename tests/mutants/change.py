@@ -75,6 +75,6 @@ def read_equivalents(text: str) -> set[Place]:
 
 def _block(lines: Sequence[str]) -> Place:
     place, old, new, *reason = lines
-    if not (old.startswith("- ") and new.startswith("+ ") and reason):
-        raise ValueError(f"{place}: expected a line with -, one with + and a reason")
+    if not (old.startswith("- ") and new.startswith("+ ") and reason) or any(line.startswith("- ") for line in reason):
+        raise ValueError(f"{place}: expected a line with -, one with + and a reason, then an empty line")
     return place, old[2:], new[2:]

@@ -74,7 +74,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         ("queues/*.cpp", "queues/admission.hpp"),
         {
             "admission.hpp": "rules_of_queues or (red or threshold) and not drop_thresholds",
-            "buffer.cpp": "tokens or red_counts or link_fails or victims or random_drop or crosspoints",
+            "buffer.cpp": "tokens or red_counts or link_fails or victims or drop or crosspoints or each_byte or alone",
             "crosspoints.cpp": "crosspoints",
             "drop_thresholds.cpp": "thresholds or droppable or link_fails",
             "hashed_credits.cpp": "hashed_credits or tokens or link_fails",
@@ -83,7 +83,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
             "shared_buffer.cpp": "shared_buffer or busy_output or link_fails",
             "strict_priority.cpp": "tokens or priorit or levels or refused or link_fails",
         },
-        ("shared_shaping", "table_switching", "disciplines", "simulation", "queueing_theory", "tcp"),
+        ("queue_steps", "shared_shaping", "table_switching", "disciplines", "simulation", "queueing_theory", "tcp"),
         nearest=("queue_steps", "steps", "disciplines", "simulation", "shared_shaping", "table_switching"),
     ),
     CoreRoom(

@@ -92,6 +92,7 @@ def simulated(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate
         round(time * 1e12) - packet.size * _PS_PER_BYTE if np.isfinite(time) else None
         for time, packet in zip(results.finished, packets, strict=True)
     ]
+    assert simulation.totals().dropped == left.count(None)
     return list(zip(left, (results.marked > 0).tolist(), strict=True))
 
 
@@ -248,6 +249,15 @@ def test_red_counts_as_idle_only_the_time_in_which_nothing_is_sent(of: Callable[
     assert any(marked for _, marked in fates)
 
 
+def test_red_does_not_let_more_wait_than_there_is_room_for() -> None:
+    """One packet is sent and three wait, far below what the average must be for a mark."""
+    flow = Flows.of(0, INPUTS, Packets(np.zeros(9), np.full(9, 1_000)))
+    for queue in (Fifo(3_000, Red(10_000, 20_000)), Fifo(3_000, Red(10_000, 20_000), cell=2)):
+        simulation = Simulation(switch(queue), [flow])
+        simulation.run()
+        assert simulation.flow_results().dropped.tolist() == [5]
+
+
 def test_one_busy_output_leaves_a_part_of_the_memory_free() -> None:
     """With alpha 1 the threshold of a single queue is where it equals what is free: half of the memory."""
     sizes = np.full(200, 1_000)
@@ -334,14 +344,16 @@ ROOM = Fifo(4_000)
     "queueing",
     [
         *(ROOM, StrictPriority([ROOM] * 2), RoundRobin([ROOM], [1]), Crosspoints(ROOM), DropThresholds(ROOM, [4_000])),
-        *(Crosspoints(ROOM, held_while_sent=True), HashedCredits(ROOM, bins=1, credits=2), SharedBuffer(ROOM, 8_000)),
+        *(Crosspoints(ROOM, held_while_sent=True), HashedCredits(ROOM, bins=1, credits=2)),
+        SharedBuffer(Fifo(), 4_000, alpha=1e6),
     ],
     ids=lambda queueing: type(queueing).__name__,
 )
 def test_what_waits_when_a_link_fails_is_lost_and_leaves_room_for_as_much(queueing: Queueing) -> None:
     """One packet is sent and four wait, or three if it holds its memory: all that the queue takes, then and later."""
     fits = 4 if isinstance(queueing, Crosspoints) and queueing.held_while_sent else 5
-    flow = Flows.of(0, INPUTS, Packets(np.repeat([0.0, 1.0], 5), np.full(10, 1_000)))
+    offered = 5 if isinstance(queueing, HashedCredits) else 6  # as its second queue would take more
+    flow = Flows.of(0, INPUTS, Packets(np.repeat([0.0, 1.0], offered), np.full(2 * offered, 1_000)))
     simulation = Simulation(switch(queueing), [flow])
     simulation.run(1e-5)
     simulation.fail(EGRESS)
@@ -352,10 +364,24 @@ def test_what_waits_when_a_link_fails_is_lost_and_leaves_room_for_as_much(queuei
 
 
 def test_each_queue_sends_as_many_packets_in_its_turn_as_its_weight() -> None:
-    packets = [Packet(number, 1_000_003 * number, number % INPUTS, 1_000, number % 2) for number in range(12)]
+    """Packets of levels without a queue go to the last one."""
+    levels = (0, 1, 0, 2, 0, 3)
+    packets = [Packet(number, 1_000_003 * number, number % INPUTS, 1_000, levels[number % 6]) for number in range(12)]
     fates = simulated(RoundRobin([Fifo(), Fifo()], [2, 1]), packets, 1)
     order = sorted(packets, key=lambda packet: fates[packet.number][0] or 0)
-    assert [packet.level for packet in order] == [0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1]
+    assert [min(packet.level, 1) for packet in order] == [0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1]
+
+
+def test_the_last_input_has_a_crosspoint_of_its_own() -> None:
+    """While packets of host 0 are sent, one each of hosts 4 and 5 comes; a crosspoint has room for one."""
+    one = Packets(np.zeros(1), np.full(1, 1_000))
+    flows = [
+        Flows.of(0, INPUTS, Packets(np.zeros(3), np.full(3, 1_000))),
+        *(Flows.of(host, INPUTS, one) for host in (4, 5)),
+    ]
+    simulation = Simulation(switch(Crosspoints(Fifo(1_000)), outputs=3), flows)
+    simulation.run()
+    assert simulation.flow_results().dropped.tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

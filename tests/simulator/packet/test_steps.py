@@ -427,6 +427,14 @@ def test_red_counts_packets_from_its_low_threshold_on_and_drops_all_from_the_hig
     assert parts.answers("red", steps[-1:], seed=seed, low=1000, high=2000, probability=0.01, weight=1.0) == [[DROP]]
 
 
+def test_an_average_of_red_decays_until_it_is_below_a_byte(parts: Parts) -> None:
+    """By hand: 1.5, and idle for a packet 0.75, then 0.875, which is below the high threshold of a byte."""
+    steps: list[Step] = [("judge", 1, 3, 0), ("judge", 1, 1, 1)]
+    verdicts = parts.answers("red", steps, low=0, high=1, probability=1.0, weight=0.5)
+    assert verdicts[0] == [DROP]
+    assert verdicts[1] != [DROP]
+
+
 def timer(parts: Parts, steps: list[Step], **rules: float) -> list[float]:
     """Return the seconds from each step, whose first number is its time, to the deadline after it; -1 for none."""
     answers = parts.answers("tcp", steps, congestion=NEW_RENO, **rules)
