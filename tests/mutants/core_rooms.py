@@ -54,7 +54,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         "balancers",
         ("routing/*.cpp",),
         {
-            **dict.fromkeys(("hermes.cpp", "sensed_path.cpp", "rack_*.cpp"), "hermes or answers_avoid"),
+            **dict.fromkeys(("hermes.cpp", "sensed_path.cpp", "rack_*.cpp"), "hermes or answers_avoid or probe"),
             "clove_ecn.cpp": "clove or weight or flowlets_of_senders or acknowledgements_take",
             "cong*.cpp": "test_conga",
             "flow_bender.cpp": "flowbender or flows_move",

@@ -62,10 +62,13 @@ def test_flows_between_two_hosts_share_their_turns() -> None:
     assert sent(simulation, network) == [3, 3, 3, 3]
 
 
-def test_turns_follow_the_capacity_of_paths() -> None:
-    """One of the four uplinks has a fifth of the others' rate: 5, 5, 5 and 1 of 16 packets."""
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_turns_follow_the_capacity_of_paths(way: str) -> None:
+    """A link of one of the four paths has a fifth of the others' rate: 5, 5, 5 and 1 of 16 packets."""
     network = FABRIC.network(QUEUE)
     slow = uplinks(network)[2]
+    if way == "down":
+        slow = next(link for link in network.outputs[network.links[slow].target] if network.links[link].target == 9)
     network.links[slow] = replace(network.links[slow], rate=200.0)
     flow = Flows.of(0, 5, packets_at(np.linspace(0, 1e-2, 160).tolist()))
     simulation = Simulation(network, [flow], Setting(load_balancer=LOAD_BALANCERS["presto"]))
@@ -347,6 +350,17 @@ def test_probes_are_counted_and_go_to_two_random_paths_and_the_best() -> None:
     simulation.run()
     require_conserved(simulation)
     assert simulation.totals().in_flight == 0
+
+
+def test_a_probe_whose_own_way_back_is_down_is_answered_by_the_next() -> None:
+    """All four paths there are asked, and the three back that are up: two packets for each question."""
+    network = FABRIC.network(StrictPriority([Fifo(), Fifo(400_000, Threshold(65_000))]))
+    balancer = LoadBalancer(choice=Hermes(probe_paths=SPINES))
+    simulation = Simulation(network, [Flows.of(0, 5, DCTCP, size=5_000_000, level=1)], Setting(load_balancer=balancer))
+    simulation.run(4e-4)
+    simulation.fail(next(link for link in network.outputs[9] if network.links[link].target == 10))
+    simulation.run(9e-4)
+    assert simulation.totals().probes == 2 * (SPINES + SPINES - 1)
 
 
 def test_without_probing_no_probes_are_sent() -> None:
