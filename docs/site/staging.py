@@ -167,7 +167,7 @@ _PICTURES = {"image/png": "png", "image/svg+xml": "svg"}
 
 @dataclass(frozen=True)
 class NotebookPage:
-    """A page made from a notebook, and the pictures beside it by name."""
+    """The page of a notebook, with its pictures by file name."""
 
     text: str
     pictures: dict[str, bytes] = field(default_factory=dict)

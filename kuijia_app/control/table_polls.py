@@ -100,9 +100,9 @@ class TablePolls:
         self._looked_at: float | None = None
 
     def begin(self, now: float, *, everything: bool, meters: bool = False) -> None:
-        """Ask all questions, in place of a poll under way; for entries of others and for hosts only if told to.
+        """Ask all questions in place of a poll under way, but ask only on demand for meters and for `everything`.
 
-        So for meters.
+        That is all entries: also those of others, and those for hosts.
         """
         under_way = self._round
         if under_way is None or under_way.is_asked:

@@ -118,7 +118,7 @@ def packet_in(frame: Frame) -> PacketIn:
     data, length = frame.data, len(frame.data)
     kind, match_length = _head(frame, _PACKET_MATCH, length, _TYPE_AND_LENGTH.size, "match")
     end = _PACKET_MATCH + match_length
-    packet = end + -match_length % 8 + PACKET_PADDING
+    packet = packet_source(frame).stop + PACKET_PADDING
     if kind != 1 or packet > length:
         raise MalformedError("a packet-in whose match is no OXM, or extends beyond it", data)
     in_port, position = None, _PACKET_MATCH + _TYPE_AND_LENGTH.size

@@ -146,7 +146,6 @@ class Peer:
             Kind.ERROR: limits.error_cost,
             Kind.PORT_STATUS: limits.port_cost,
         }
-        self._unparsed_cost = limits.unparsed_cost
         self._packets: dict[int, dict[int | None, Allowance]] = {}
         self._unread_echoes = 0
         self._echo_ids = count(1)
@@ -178,7 +177,7 @@ class Peer:
         self.named_at = self._next_echo = now
         self._splitter.longest = LONGEST
         if is_unknown:
-            self._costs, self._unparsed_cost = {}, 1.0  # its messages make no work: they are dropped
+            self._costs = {}  # its messages make no work: they are dropped
             rate = self._limits.unknown_frames_rate
             self._allowance = Allowance(rate, 2 * rate, now)
 
@@ -197,8 +196,9 @@ class Peer:
 
     def _cost(self, frame: Frame) -> float:
         shares = len(frame.data) // self._limits.frame_share
-        if frame.kind == Kind.PACKET_IN or (frame.kind == Kind.MULTIPART_REPLY and self.answers.is_of_poll(frame)):
-            return self._unparsed_cost + shares * self._limits.unparsed_share_cost
+        is_of_poll = frame.kind == Kind.MULTIPART_REPLY and self.answers.is_of_poll(frame)
+        if not self.is_unknown and (frame.kind == Kind.PACKET_IN or is_of_poll):
+            return self._limits.unparsed_cost + shares * self._limits.unparsed_share_cost
         return self._costs.get(frame.kind, 1.0) + shares
 
     def packet(self, frame: Frame, cookies: Collection[int], now: float) -> elements.PacketIn | None:

@@ -271,6 +271,13 @@ def test_what_is_not_parsed_here_counts_a_fifth_and_a_twentieth_for_each_share(
     assert taken_at_once(peer) == most  # until less than 1 is left, at .2 or .3 each
 
 
+def test_packets_of_an_unknown_switch_count_as_its_other_messages_do(bench: Bench) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0, Limits(unknown_frames_rate=10.0))
+    peer.named(GatedDatapath(bench.wire, peer.answers, peer.address, 7), 0.0, is_unknown=True)
+    peer.fed(100 * packet_in(5, bytes(1000)).data, 0.0)
+    assert taken_at_once(peer) == 4  # 5 each, of 20
+
+
 def test_polls_of_a_switch_with_the_most_hosts_never_make_it_wait(bench: Bench) -> None:
     """Otherwise acknowledgements of changes wait, too: a cut once took .9 s at a site of 3,000 hosts."""
     peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
