@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,11 +31,24 @@ def test_a_port_that_flaps_is_held_down_and_let_up_when_it_has_calmed_down() -> 
     damping: FlapDamping[tuple[str, int]] = FlapDamping()
     assert not flap(damping, 30, 0.0)
     assert damping.is_held(PORT)
-    assert damping.released(LONGEST - 0.2) == []
-    assert damping.released(LONGEST) == [PORT]
+    assert damping.released(3.99) == []
+    assert damping.released(4.0) == [PORT]
     assert not damping.is_held(PORT)
     assert damping.released(LONGEST) == []
-    assert CEILING / 2 ** (LONGEST / HALF_LIFE) < REUSE
+    assert CEILING / 2 ** (4.0 / HALF_LIFE) == REUSE
+
+
+@pytest.mark.parametrize(("now", "is_live"), [(3.99, False), (4.0, True)])
+def test_a_port_that_is_up_again_once_it_has_calmed_down_is_believed(now: float, *, is_live: bool) -> None:
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    flap(damping, 30, 0.0)
+    assert damping.observed(PORT, now, live=True) is is_live
+
+
+def test_a_penalty_of_three_and_a_half_does_not_hold_a_port_yet() -> None:
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    assert flap(damping, 1, 0.0)
+    assert flap(damping, 3, 2.0)  # the first counts for a half
 
 
 def test_a_port_that_ends_down_is_not_let_up() -> None:
