@@ -442,7 +442,6 @@ class LearnedHosts:
                 answer = icmpv6_error(packet, IcmpError.PORT_UNREACHABLE, LINK_LOCAL_GATEWAY)
             if answer is not None:
                 step.frames.append(sender.frame(port, framed(packet.source_mac, _GATEWAY, answer)))
-            return True
         is_local = packet.source.is_link_local or (packet.destination.is_link_local and not to_gateway)
         return is_local or packet.destination.is_multicast
 

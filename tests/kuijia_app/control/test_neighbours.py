@@ -428,12 +428,43 @@ def test_a_host_that_is_heard_again_is_asked_later_but_is_asked() -> None:
     assert only_arp(its.look(learning.QUIET + 200)).operation is ArpOperation.REQUEST
 
 
-def test_hosts_of_a_port_that_went_down_are_asked_for_at_all_ports() -> None:
+def test_hosts_of_a_port_that_went_down_are_asked_for_twice_at_all_ports() -> None:
     its = gateway()
     its.arrived("w", 4, says(B, "10.0.2.1"), 0.0)
+    its.arrived("w", 4, says(C, "10.0.2.9"), 0.0)
     its.port_went_down("w", 4, 1.0)
-    assert {each.port for each in its.look(1.0).frames} == {4, 5}
+    assert [each.port for each in its.look(1.0).frames] == [4, 5, 4, 5]
     assert its.arrived("w", 5, says(B, "10.0.2.1"), 1.1).put
+    assert [each.port for each in its.look(2.0).frames] == [4, 5]
+    assert ("w", "10.0.2.9/32", C.hex(":"), 4) in outputs(its.look(3.0).deleted)
+
+
+def test_a_router_that_does_not_answer_when_its_port_comes_up_is_asked_once_more_and_forgotten() -> None:
+    its = gateway()
+    its.arrived("w", 4, says(C, "10.0.2.9"), 0.0)
+    its.port_came_up("w", 4, 1.0)
+    assert [len(its.look(now).frames) for now in (1.0, 2.0, 3.0)] == [2, 2, 0]
+    assert its.known("w") == 0
+
+
+def test_addresses_behind_a_router_that_is_not_known_are_answered_to_all_but_the_router() -> None:
+    its = gateway()
+    asked = asks(A, "10.0.2.1", "172.16.3.3")
+    assert str(only_arp(its.arrived("w", 4, asked, 0.0)).sender) == "172.16.3.3"
+    its = gateway()
+    its.arrived("w", 4, asks(C, "10.0.2.9", "172.16.3.3"), 0.0)
+    assert not its.arrived("w", 4, asks(C, "10.0.2.9", "172.16.3.3"), 0.0).frames
+
+
+def test_questions_beyond_what_is_allowed_are_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "RATE", 100.0)
+    monkeypatch.setattr(learning, "BURST", 1.0)
+    its = gateway()
+    assert its.arrived("w", 1, packet("10.0.1.1", "10.0.2.1"), 0.0).frames == []
+    assert its.look(0.09).frames == []
+    assert [each.port for each in its.look(0.1).frames] == [4, 5]
+    assert its.look(1.09).frames == []
+    assert [each.port for each in its.look(1.1).frames] == [4, 5]
 
 
 def test_a_host_may_have_the_same_card_at_two_sites() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
 
@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_app.control import restoration
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.control.reconciliation import FlowKey, IndexedTables, KnownTables
-from kuijia_app.control.restoration import News, Restoration, RestorationState, Situation
+from kuijia_app.control.restoration import (
+    Layer,
+    News,
+    Restoration,
+    RestorationState,
+    Situation,
+    carried_at_once,
+)
 from kuijia_app.control.sender import Name
 from kuijia_app.tables.identifiers import default_path_id, last_resort_group
 from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
@@ -395,6 +403,87 @@ def test_an_egress_without_a_tag_is_named() -> None:
     switches = {name: Switch(tables[name]) for name in star.nodes}
     restoration.update(situation, switches, tables.__getitem__, 0.0)
     assert News(("a", "e"), RestorationState.UNTAGGED) in list(restoration.news(situation))
+
+
+@pytest.mark.parametrize("has_refused", [False, True])
+def test_one_that_has_forgotten_all_begins_anew(*, has_refused: bool) -> None:
+    net = Net()
+    if has_refused:
+        net.restoration.refused("d", net.now)
+    net.cut("b-c", "a-f")
+    first = net.settle()
+    net.cut("a-b")
+    net.settle()
+    assert net.restoration.cut_off
+    net.cut("a-b", live=True)
+    net.settle()
+    assert bool(net.restoration.carried) is not has_refused
+    net.restoration.forget()
+    assert net.restoration.is_idle
+    assert (net.restoration.carried, net.restoration.cut_off) == ({}, frozenset())
+    for name, switch in net.switches.items():
+        assert net.restoration.told(name) == Layer({}, {})
+        for told in (switch.entries, switch.groups, switch.told_entries, switch.told_groups):
+            told.clear()
+    news = net.settle()
+    assert News(("a", "c"), RestorationState.CARRIED, ("a", "b", "e", "d", "c")) in news
+    assert has_refused or news == first
+    assert net.way("a", "c") == ("a", "b", "e", "d", "c")
+
+
+def test_one_that_has_forgotten_all_waits_for_as_long_again_before_it_takes_anything_back() -> None:
+    net = Net()
+    net.cut("b-c")
+    net.settle()
+    net.cut("b-c", live=True)
+    net.settle(0.9 * HOLD)
+    net.restoration.forget()
+    for name, switch in net.switches.items():
+        net.restoration.found(name, switch.described())
+        net.restoration.told_anew(name, switch.tables)
+    net.settle(0.9 * HOLD)
+    net.settle()
+    assert net.way("a", "c") == ("a", "b", "e", "d", "c")
+    net.settle(0.1 * HOLD)
+    net.settle()
+    assert net.way("a", "c") is None
+
+
+def test_the_bucket_in_front_stays_so_when_the_tables_of_its_switch_change() -> None:
+    net = Net()
+    net.cut("b-c")
+    net.settle()
+    ingress, group_id = net.switches["a"], last_resort_group(net.wiring.number("c"), 0)
+    front, own = ingress.group(group_id).buckets[0], ingress.tables.group_of[group_id]
+    other = replace(own, buckets=own.buckets * 2)
+    ingress.tables = IndexedTables.from_index({**ingress.tables.group_of, group_id: other}, ingress.tables.entry_of)
+    net.settle()
+    assert ingress.group(group_id).buckets == (front, *other.buckets)
+
+
+def test_one_call_decides_about_few_pairs_and_the_next_about_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restoration, "MOST_AT_ONCE", 1)
+    net = Net(plan_of(RING, "a-b-c", "b-c-d"))
+    net.cut("b-c")
+    decided = []
+    for _ in range(4):
+        net.step()
+        decided.append(len(net.restoration._entries))
+    assert decided == [1, 2, 3, 4]  # egresses
+    net.settle()
+    net.settle()
+    assert len(net.restoration.carried) == 4
+
+
+def test_switches_that_acknowledge_everything_get_what_they_end_with_otherwise() -> None:
+    net = Net()
+    net.cut("b-c")
+    net.settle()
+    layers = carried_at_once(Net().restoration, net.situation, net.switches, lambda switch: net.switches[switch].tables)
+    found = {name: (its.told_entries, its.told_groups) for name, its in net.switches.items()}
+    assert {name: (its.entries, its.groups) for name, its in layers.items()} == {
+        name: told for name, told in found.items() if any(told)
+    }
 
 
 @settings(deadline=None, max_examples=60)
