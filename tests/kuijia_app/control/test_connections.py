@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -12,19 +14,26 @@ from typing import Any
 
 import pytest
 
+from kuijia_app.control import switch_connection
 from kuijia_app.control.pair import Pair
+from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.roles import first_generation, term_of
 from kuijia_app.control.sliced_work import SlicedWork
-from kuijia_app.control.switch_connection import FIRST_PROBE_XID
+from kuijia_app.control.snapshot import Room
+from kuijia_app.control.switch_connection import FIRST_PROBE_XID, LAST_PROBE_XID
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
-from kuijia_app.tables.identifiers import liveness_group
-from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.framework.switch_limits import SwitchFaultError
+from kuijia_app.gate.frames import FIRST_POLL_XID, LAST_POLL_XID
+from kuijia_app.tables.identifiers import COOKIE, is_own_group, last_resort_group, liveness_group
+from kuijia_app.tables.rules import FlowEntry, Match, Output, SwitchTables
 from te_solver.formats.plan_file import load_plan, save_plan
 from te_solver.model.plan import Plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, T1, FakeSwitch, connected, events
+from tests.kuijia_app.control.model_switch import Box, ModelSwitch
+from tests.kuijia_app.control.test_late_answers import answer_until
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 SLICE = 0.01
@@ -55,6 +64,32 @@ def test_every_message_of_ours_has_an_id_of_its_own(application: KuijiaControlle
     assert len(barriers) == len(set(barriers)) == 4
     ids = [message.xid for message in switch.sent if not isinstance(message, PARSER.ONFBundleCtrlMsg)]
     assert len(ids) == len(set(ids))
+
+
+def test_ids_of_probes_and_of_polls_begin_again_after_their_last(application: KuijiaController) -> None:
+    switch = connected(application, S1)
+    connection = application.switches.connections["s1"]
+
+    def ids(first: int, last: int, name: str, ask: Callable[[], None]) -> list[int]:
+        asked = []
+        for before in (first - 1, first, last - 1, last):
+            setattr(connection, name, before)
+            sent = len(switch.sent)
+            ask()
+            asked.append(switch.sent[sent].xid)
+            connection._room_asked.clear()
+        return asked
+
+    def probe() -> None:
+        connection.send_frames([(1, b"frame")], 0, lambda: None)
+
+    assert connection._last_poll == FIRST_POLL_XID - 1
+    polls = ids(FIRST_POLL_XID, LAST_POLL_XID, "_last_poll", lambda: connection.ask_for_room(Room.OF_GROUPS))
+    assert polls == [FIRST_POLL_XID, FIRST_POLL_XID + 1, LAST_POLL_XID, FIRST_POLL_XID]
+    first = [message.xid for message in switch.sent if FIRST_PROBE_XID <= message.xid <= LAST_PROBE_XID]
+    assert first == [*range(FIRST_PROBE_XID, FIRST_PROBE_XID + len(first))]
+    probes = ids(FIRST_PROBE_XID, LAST_PROBE_XID, "_last_probe", probe)
+    assert probes == [FIRST_PROBE_XID, FIRST_PROBE_XID + 1, LAST_PROBE_XID, FIRST_PROBE_XID]
 
 
 def test_ids_of_messages_for_hosts_begin_again_below_those_of_probes(application: KuijiaController) -> None:
@@ -436,3 +471,213 @@ def test_no_switch_is_taken_to_have_tables_that_it_has_not_been_compared_with(ap
         application.time_passed(Tick())
         switch.answer()
     assert switch.changes()[-1].command == ofproto.OFPFC_DELETE_STRICT
+
+
+def boxed(application: KuijiaController, box: Box) -> ModelSwitch:
+    switch = ModelSwitch(application, box, pytest.fail)
+    switch.connect()
+    switch.answer()
+    return switch
+
+
+def box_of(application: KuijiaController, name: str, *, knows_bundles: bool = True) -> Box:
+    ports = dict.fromkeys(application.switches.wiring.ports(name), True)
+    return Box(name, application.switches.wiring.datapath_id(name), ports, knows_bundles)
+
+
+def entry_of_others(port: int, cookie: int = COOKIE) -> Any:  # noqa: ANN401  # a class of the untyped parser
+    """Return an entry that matches a field which none of our rules does."""
+    match = PARSER.OFPMatch(in_port=port, eth_type=0x800, ip_proto=1, icmpv4_type=8)
+    return PARSER.OFPFlowMod(FakeSwitch, cookie=cookie, table_id=0, priority=7, match=match, instructions=[])
+
+
+@pytest.mark.parametrize("knows_bundles", [True, False])
+def test_a_switch_that_has_its_tables_is_told_nothing_when_it_comes_again(
+    application: KuijiaController, *, knows_bundles: bool
+) -> None:
+    box = box_of(application, "s1", knows_bundles=knows_bundles)
+    first = boxed(application, box)
+    assert not box.differs_from(application._control.rollout.wanted("s1"))
+    application.switch_disconnected(SimpleNamespace(datapath=first))
+    assert boxed(application, box).changes() == []
+
+
+def test_a_switch_that_comes_again_gets_what_it_lacks_and_loses_what_is_ours_and_not_wanted(
+    application: KuijiaController,
+) -> None:
+    box = box_of(application, "s1")
+    application.switch_disconnected(SimpleNamespace(datapath=boxed(application, box)))
+    group_id = last_resort_group(4, 0)
+    foreign = next(number for number in range(1, 2**32, 2**20 + 1) if not is_own_group(number))
+    box.groups[foreign] = PARSER.OFPGroupMod(FakeSwitch, 0, ofproto.OFPGT_SELECT, foreign, [])
+    box.groups[group_id] = PARSER.OFPGroupMod(FakeSwitch, 0, box.groups[group_id].type, group_id, [])
+    ours, theirs = entry_of_others(1), entry_of_others(2, cookie=5)
+    box.flows |= {(0, 7, repr(sorted(each.match.items()))): each for each in (ours, theirs)}
+    del box.flows[next(name for name, each in box.flows.items() if each.priority not in {0, 7})]
+    again = boxed(application, box)
+    assert box.groups.pop(foreign) is not None
+    assert not box.differs_from(application._control.rollout.wanted("s1"))
+    assert ours not in box.flows.values()
+    assert theirs in box.flows.values()
+    assert len(again.changes()) <= 3
+
+
+def test_a_tunnel_that_an_earlier_controller_held_for_dead_is_so_until_the_other_switches_tell(
+    tmp_path: Path,
+) -> None:
+    with application_of(motivation_plan(), tmp_path) as first:
+        box = box_of(first, "s1")
+        ingress, transit = boxed(first, box), boxed(first, box_of(first, "s2"))
+        transit.port_goes(2, live=False)
+        ingress.answer()
+    with application_of(motivation_plan(), tmp_path) as second:
+        again = boxed(second, box)
+        assert second._control.tracker.dead_path_ids("s1") == {T1}
+        assert again.changes() == []
+        for switch in ("s2", "s4"):
+            boxed(second, box_of(second, switch))
+        assert second._control.tracker.dead_path_ids("s1") == frozenset()
+
+
+def test_a_switch_may_not_describe_more_than_so_many_ports_groups_and_entries(application: KuijiaController) -> None:
+    for most in (4, 3):  # it has four ports
+        switch = FakeSwitch(application, S1)
+        switch.connect()
+        application.switches.connections["s1"]._most_entries = most
+        with nullcontext() if most == 4 else pytest.raises(SwitchFaultError, match="more than 3 ports"):
+            switch.answer()
+
+
+def test_a_switch_may_not_describe_more_than_so_many_entries_unlike_our_rules(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = box_of(application, "s1")
+    box.flows = {(0, port, ""): entry_of_others(port) for port in (1, 2)}
+    for most in (2, 1):
+        monkeypatch.setattr(switch_connection, "MOST_UNKNOWN_ENTRIES", most)
+        switch = ModelSwitch(application, box, pytest.fail)
+        switch.connect()
+        answer_until(switch, PARSER.OFPFlowStatsRequest)
+        with nullcontext() if most == 2 else pytest.raises(SwitchFaultError, match="unlike our rules"):
+            switch.answer(1)
+
+
+def test_a_switch_is_asked_once_how_much_it_can_hold_until_it_answers_or_refuses(
+    application: KuijiaController,
+) -> None:
+    switch = connected(application, S1)
+    connection = application.switches.connections["s1"]
+    told: list[tuple[Room, Mapping[int, int]]] = []
+    connection._reports = replace(connection._reports, room_told=lambda *its: told.append(its))
+    for room in (Room.OF_GROUPS, Room.OF_GROUPS, Room.OF_ENTRIES):
+        connection.ask_for_room(room)
+    asked = [each for each in switch.sent if each.xid >= FIRST_POLL_XID]
+    assert len(asked) == 2
+    switch.refuse(asked[0], ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_BAD_MULTIPART)
+    assert told == [(Room.OF_GROUPS, {})]
+    connection.give_up()
+    connection.ask_for_room(Room.OF_GROUPS)
+    assert len([each for each in switch.sent if each.xid >= FIRST_POLL_XID]) == 2
+
+
+def test_a_refused_entry_beside_the_tables_is_told_as_such_until_it_is_acknowledged(
+    application: KuijiaController,
+) -> None:
+    switch = connected(application, S1)
+    connection = application.switches.connections["s1"]
+    told: list[SwitchTables | None] = []
+    connection._reports = replace(connection._reports, refused=lambda tables, _: told.append(tables))
+    entry = FlowEntry(300, Match(in_port=2), (Output(3),))
+    connection.want_besides({FlowKey.of(entry): entry})
+    assert not isinstance(switch.sent[-1], PARSER.OFPFlowMod)
+    connection.proceed()
+    sent = switch.changes()[-1]
+    assert sent.priority == 300
+    switch.refuse(sent, ofproto.OFPET_FLOW_MOD_FAILED, ofproto.OFPFMFC_TABLE_FULL)
+    assert told == [None]
+    switch.answer()
+    connection.want_besides({FlowKey.of(entry): entry})
+    connection.proceed()
+    sent = switch.changes()[-1]
+    switch.answer()
+    switch.refuse(sent, ofproto.OFPET_FLOW_MOD_FAILED, ofproto.OFPFMFC_TABLE_FULL)
+    assert told[1:] == [application._control.rollout.wanted("s1")]
+
+
+def test_tables_that_are_wanted_after_a_switch_was_read_again_are_put_on_it_though_others_were_put_off(
+    application: KuijiaController,
+) -> None:
+    box = box_of(application, "s1")
+    switch = boxed(application, box)
+    connection, looks = application.switches.connections["s1"], count()
+    work = application._runtime.sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
+    connection._later = work.add
+    work.add(iter([None] * 3))
+    wanted = application._control.rollout.wanted("s1")
+    connection.want(SwitchTables(wanted.groups, wanted.flows[:-1]))
+    connection.read_again()
+    box.restart()
+    switch.answer()
+    while work._left:
+        work.work()
+        switch.answer()
+    assert not box.differs_from(wanted)
+
+
+def test_a_single_change_needs_no_bundle(application: KuijiaController) -> None:
+    box = box_of(application, "s1")
+    switch = boxed(application, box)
+    wanted, sent = application._control.rollout.wanted("s1"), len(switch.sent)
+    fewer = SwitchTables(wanted.groups, wanted.flows[:-1])
+    application.switches.connections["s1"].want(fewer)
+    switch.answer()
+    assert not box.differs_from(fewer)
+    assert not any(isinstance(each, PARSER.ONFBundleCtrlMsg) for each in switch.sent[sent:])
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_a_claim_is_taken_once_the_switch_has_acknowledged_it_unless_it_refuses(
+    application: KuijiaController, *, is_refused: bool
+) -> None:
+    switch, taken = connected(application, S1), []
+    connection = application.switches.connections["s1"]
+    connection.claim_again(application.roles.claims.renewed(), lambda: taken.append(1))
+    claim = switch.sent[-2]
+    assert claim.role == ofproto.OFPCR_ROLE_MASTER
+    assert taken == []
+    if is_refused:
+        switch.refuse(claim, ofproto.OFPET_ROLE_REQUEST_FAILED, ofproto.OFPRRFC_STALE)
+    switch.answer()
+    assert taken == [1] * (not is_refused)
+
+
+def test_a_port_that_is_taken_out_while_the_switch_describes_itself_is_not_there(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    switch = FakeSwitch(application, S1)
+    switch.connect()
+    answer_until(switch, PARSER.OFPGroupDescStatsRequest)
+    description = SimpleNamespace(port_no=3, name=b"", config=0, state=0)
+    application.port_status(switch._event(desc=description, reason=ofproto.OFPPR_DELETE))
+    switch.answer()
+    assert len(events(tmp_path, event_log.SWITCH_UNFIT)) == 1
+    assert switch.changes() == []
+
+
+def test_refused_probes_and_messages_for_hosts_say_nothing_of_tables(application: KuijiaController) -> None:
+    switch = connected(application, S1)
+    connection = application.switches.connections["s1"]
+    told: list[str] = []
+    connection._reports = replace(
+        connection._reports,
+        probe_refused=lambda _: told.append("probe"),
+        neighbour_refused=lambda _: told.append("host"),
+        refused=lambda *_: told.append("tables"),
+    )
+    connection.send_frames([(1, b"frame")], 0, lambda: None)
+    probe = switch.sent[-2]
+    connection.send_for_hosts([PARSER.OFPEchoRequest(switch)])
+    hosts = switch.sent[-1]
+    for message in (probe, hosts, SimpleNamespace(xid=probe.xid + 1), SimpleNamespace(xid=hosts.xid + 1)):
+        switch.refuse(message, ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_BAD_PORT)
+    assert told == ["probe", "host"]
