@@ -20,7 +20,7 @@ from kuijia_app.gate.frames import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.reception import HeldConnections
-from kuijia_app.gate.wire import READABLE, WRITABLE, ConnectionEndedError, Poller, Wire
+from kuijia_app.gate.wire import NO_MORE, READABLE, WRITABLE, ConnectionEndedError, Poller, Wire
 from kuijia_base.log_lines import part_logger
 
 _BACKLOG: Final = 4096
@@ -279,8 +279,10 @@ class Loop:
             peer.wire.move(self._readiness.poller)
 
     def _may_read(self, peer: Peer, mask: int) -> bool:
-        if mask & ~(READABLE | WRITABLE):
+        if mask & ~(READABLE | WRITABLE | NO_MORE):
             return True  # the connection has ended or failed
+        if mask & NO_MORE and peer.is_paused:
+            raise ConnectionEndedError  # its messages would keep its place, perhaps for minutes
         return not peer.has_frame and not (peer.datapath is not None and self._reception.is_congested())
 
     def _accept(self, listener: GateListener, now: float) -> None:

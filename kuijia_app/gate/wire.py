@@ -15,6 +15,8 @@ from kuijia_app.gate.limits import LIMITS, Limits
 # Those of epoll(7); eventlet takes their names out of the module `select`.
 READABLE: Final = 0x001
 WRITABLE: Final = 0x004
+NO_MORE: Final = 0x2000
+"""The other side sends nothing more; known also of a socket that is not read."""
 
 _PIECE: Final = 256 * 1024
 
@@ -57,7 +59,7 @@ class Wire:
         self._unsent = bytearray()
         self._waits_since: float | None = None
         self._reads = True
-        self._mask = READABLE
+        self._mask = READABLE | NO_MORE
         self._closed = False
         self._failure: RefusedError | ConnectionEndedError | None = None
         self.fd = connected.fileno()
@@ -208,7 +210,7 @@ class Wire:
         self._watch()
 
     def _watch(self) -> None:
-        mask = (READABLE if self._reads else 0) | (WRITABLE if self._unsent else 0)
+        mask = NO_MORE | (READABLE if self._reads else 0) | (WRITABLE if self._unsent else 0)
         if mask != self._mask and not self._closed:
             self._mask = mask
             self._poller.modify(self.fd, mask)

@@ -200,6 +200,30 @@ def test_a_switch_that_says_more_than_its_share_waits_and_loses_nothing(house: H
         assert not switch.has_ended
 
 
+@pytest.mark.parametrize("house", [{"frames_rate": 10.0, "frames_burst": 20.0}], indirect=True)
+@pytest.mark.parametrize("datapath_id", [1, 77])
+def test_a_switch_that_has_gone_while_it_waits_leaves_its_place_at_once(house: House, datapath_id: int) -> None:
+    """Its messages would last for minutes."""
+    with ImitatedSwitch(house.port, datapath_id) as switch:
+        wait_until(lambda: "EventOFPSwitchFeatures" in house.kinds(), "it is there")
+        switch.send(message(openflow.ECHO_REPLY) * 5_000)
+        wait_until(lambda: any(peer.is_paused for peer in list(house._loop._reception.peers)), "it waits")
+        switch.socket.shutdown(socket.SHUT_WR)
+        wait_until(lambda: not house._loop._reception.peers, "it is gone")
+
+
+def test_a_claim_whose_switch_has_gone_is_forgotten_at_once(house: House) -> None:
+    peers = house._loop._reception.peers
+    with ImitatedSwitch(house.port, 1) as slow:
+        house.datapath()
+        slow.answers = False
+        with ImitatedSwitch(house.port, 1) as claim:
+            wait_until(lambda: any(peer.claim is not None for peer in list(peers)), "the claim is heard")
+            claim.socket.shutdown(socket.SHUT_WR)
+            wait_until(lambda: len(peers) == 1, "the claim is gone")
+            assert not slow.has_ended
+
+
 @pytest.mark.parametrize("house", [{"silence": 0.5}], indirect=True)
 def test_the_first_of_two_switches_keeps_its_id_as_long_as_it_gives_signs_of_life(house: House) -> None:
     with ImitatedSwitch(house.port, 1) as first:
