@@ -79,7 +79,7 @@ def solve(
     objective = _found(objective) if isinstance(objective, str) else objective
     options = options or Options()
     _require_options(objective, options)
-    choice = paths_for(objective.name, DISJOINT if finder is None else finder.choice)
+    choice = paths_for(objective, DISJOINT if finder is None else finder.choice)
     if finder is None:
         finder = finder_by(topology, choice)
     elif finder.choice != choice:
@@ -216,7 +216,7 @@ class Planner:
             raise ValueError("other links than the planner was made for")
         plan = self._solved(topology, demands)
         try:
-            require_feasible(plan)
+            require_feasible(plan, self.objective)
         except UnsoundError as error:
             raise SolverError(f"the answer of {plan.solver} breaks a bound: {error}") from error
         return plan
@@ -323,27 +323,25 @@ def _require_protectable(tunnels: Sequence[Paths], failures: int) -> None:
         )
 
 
-def require_feasible(plan: Plan) -> None:
-    """Run all checks below.
+def require_feasible(plan: Plan, objective: Objective | None = None) -> None:
+    """Run all checks below; `objective` is that of the plan, by default the one of its name.
 
     Raises:
         UnsoundError: at the first fault.
     """
     require_sound_tunnels(plan)
-    require_within_bounds(plan)
+    require_within_bounds(plan, all_carried=carries_all(plan.objective) if objective is None else objective.carries_all)
     require_protected(plan)
 
 
-def require_within_bounds(plan: Plan) -> None:
+def require_within_bounds(plan: Plan, *, all_carried: bool) -> None:
     """Require that no rate is negative, no pair exceeds its demand or its tunnels' rates, no link its capacity.
 
-    A plan of an objective that `carries_all` must instead carry all demand, and no link may exceed the plan's
-    utilisation.
+    A plan of an objective that carries all demand must do so, and no link may exceed the plan's utilisation instead.
 
     Raises:
         UnsoundError: at the first excess of more than one part in a million.
     """
-    all_carried = carries_all(plan.objective)
     for index, pair in enumerate(plan.pairs):
         for number, tunnel in enumerate(pair.tunnels):
             if not tunnel.rate >= 0:

@@ -8,19 +8,10 @@ from itertools import islice
 from kuijia_base.quantities import counted, duration, rate, rate_of, share
 from te_solver.model.exposure import Exposure
 from te_solver.model.plan import PairPlan, Plan, Tunnel
-from te_solver.programs.registry import MAX_MIN, carries_all
-from te_solver.programs.settings import base_name
+from te_solver.programs.registry import MAX_MIN, carries_all, share_words
 from te_solver.tunnels.finder import TunnelFinder
 
 Lines = list[str]
-
-_VALUES = {
-    "max-concurrent": "share that all demands can have",
-    "edge-max-concurrent": "share that all demands can have",
-    "teavar": "mean loss of the worst scenarios",
-    "flexile": "loss of each pair at the percentile, at most",
-}
-"""Words for the value of objectives whose value is a share."""
 
 
 def plan_summary(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Lines:
@@ -67,7 +58,7 @@ def _allocated(plan: Plan) -> Iterator[str]:
         yield f"at most {share(missing)} below the optimum: {rate(plan.upper_bound)} is an upper bound"
     if plan.objective == MAX_MIN:
         yield f"least allocation of a pair: {rate(plan.objective_value)}"
-    if (words := _VALUES.get(base_name(plan.objective))) is not None:
+    if words := share_words(plan.objective):
         yield f"{words}: {share(plan.objective_value)}"
     if carries_all(plan.objective):
         yield f"maximum utilisation: {share(plan.objective_value)}"

@@ -18,7 +18,7 @@ from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
 from te_solver.programs.incidence import Vector
 from te_solver.programs.linear import Linear, column
-from te_solver.programs.max_concurrent import MaxConcurrent, concurrency
+from te_solver.programs.max_concurrent import SHARE, MaxConcurrent, concurrency
 from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.programs.min_max_utilisation import MinMaxUtilisation
 from te_solver.programs.program import Objective, Options, Pair, total
@@ -185,11 +185,17 @@ def _shortest(links: Mapping[Pair, float], source: str, target: str) -> tuple[st
 
 THROUGHPUT = Objective("edge-max-throughput", MaxThroughput, total, tunnels=partial(edge_tunnels, "throughput"))
 CONCURRENT = Objective(
-    "edge-max-concurrent", MaxConcurrent, concurrency, compiled=False, tunnels=partial(edge_tunnels, "utilisation")
+    "edge-max-concurrent",
+    MaxConcurrent,
+    concurrency,
+    compiled=False,
+    tunnels=partial(edge_tunnels, "utilisation"),
+    share=SHARE,
 )
 UTILISATION = Objective(
     "edge-min-max-utilisation",
     MinMaxUtilisation,
     attrgetter("maximum_utilisation"),
     tunnels=partial(edge_tunnels, "utilisation"),
+    carries_all=True,
 )

@@ -106,4 +106,11 @@ class Flexile(Program):
         return max(float(worst.of(found.values)[0]), 0.0), without, found.seconds
 
 
-OBJECTIVE = Objective("flexile", Flexile, None, settings=Flexile.settings, compiled=False)
+OBJECTIVE = Objective(
+    "flexile",
+    Flexile,
+    None,
+    settings=Flexile.settings,
+    compiled=False,
+    share="loss of each pair at the percentile, at most",
+)

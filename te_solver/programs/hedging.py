@@ -47,4 +47,11 @@ class Hedging(Program):
         return Allocation(rates, incidence.pairs @ rates, TITLE, seconds)
 
 
-OBJECTIVE = Objective("hedging", Hedging, attrgetter("maximum_utilisation"), settings=Hedging.settings, compiled=False)
+OBJECTIVE = Objective(
+    "hedging",
+    Hedging,
+    attrgetter("maximum_utilisation"),
+    settings=Hedging.settings,
+    compiled=False,
+    carries_all=True,
+)

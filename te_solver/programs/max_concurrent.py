@@ -99,4 +99,7 @@ def concurrency(plan: Plan) -> float:
     return min(shares, default=1.0) / (used or 1.0)
 
 
-OBJECTIVE = Objective("max-concurrent", MaxConcurrent, concurrency, compiled=False)
+SHARE = "share that all demands can have"
+"""Words for the value."""
+
+OBJECTIVE = Objective("max-concurrent", MaxConcurrent, concurrency, compiled=False, share=SHARE)

@@ -68,8 +68,8 @@ class MinMaxUtilisation(Program):
         return np.asarray(rates * factor[self.incidence.pair_of_tunnel])
 
 
-SMORE = Objective("smore", MinMaxUtilisation, attrgetter("maximum_utilisation"))
+SMORE = Objective("smore", MinMaxUtilisation, attrgetter("maximum_utilisation"), carries_all=True, paths="raeke")
 """Semi-oblivious traffic engineering (Kumar et al., SMORE, NSDI 2018): this program over the paths of oblivious
 routing, `te_solver.tunnels.path_choices.raeke`."""
 
-OBJECTIVE = Objective("min-max-utilisation", MinMaxUtilisation, attrgetter("maximum_utilisation"))
+OBJECTIVE = Objective("min-max-utilisation", MinMaxUtilisation, attrgetter("maximum_utilisation"), carries_all=True)

@@ -201,5 +201,5 @@ class _RatioProgram:
 
 _utilisation = attrgetter("maximum_utilisation")
 
-OBJECTIVE = Objective("oblivious", Oblivious, _utilisation, compiled=False)
-COPE = Objective("cope", Cope, _utilisation, settings=Cope.settings, compiled=False)
+OBJECTIVE = Objective("oblivious", Oblivious, _utilisation, compiled=False, carries_all=True)
+COPE = Objective("cope", Cope, _utilisation, settings=Cope.settings, compiled=False, carries_all=True)

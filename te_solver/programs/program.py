@@ -149,6 +149,9 @@ class Objective:
         settings: settings that users write after its name.
         compiled: True if CVXPY compiles its programs, which then take any solver and `Options.spread`.
         tunnels: finds the tunnels of the pairs of some demands in place of the path choice.
+        carries_all: True if its plans carry all demand, and their value is the utilisation of the busiest link.
+        paths: the only path choice that it has; None for all.
+        share: words for the value in summaries, if it is a share.
     """
 
     name: str
@@ -160,6 +163,9 @@ class Objective:
     settings: Settings = field(default_factory=dict)
     compiled: bool = True
     tunnels: Callable[[Topology, Sequence[Demand], Options], Mapping[Pair, Paths]] | None = None
+    carries_all: bool = False
+    paths: str | None = None
+    share: str = ""
 
 
 def total(plan: Plan) -> float:

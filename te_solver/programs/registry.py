@@ -25,17 +25,6 @@ FFC = "ffc"
 MIN_MAX_UTILISATION = "min-max-utilisation"
 STATIC_SPLITS = "static-splits"
 MAX_CONCURRENT = "max-concurrent"
-SMORE = "smore"
-HEDGING = "hedging"
-OBLIVIOUS = "oblivious"
-COPE = "cope"
-
-_CARRY_ALL = frozenset(
-    {MIN_MAX_UTILISATION, STATIC_SPLITS, "edge-min-max-utilisation", SMORE, HEDGING, OBLIVIOUS, COPE}
-)
-
-PATHS_OF: Mapping[str, str] = {SMORE: "raeke"}
-"""Path choices of objectives that have one of their own."""
 
 _MODULES = {
     MAX_THROUGHPUT: "max_throughput",
@@ -48,8 +37,8 @@ _MODULES = {
     "edge-max-concurrent": "edge_flow.CONCURRENT",
     "edge-min-max-utilisation": "edge_flow.UTILISATION",
     "cspf": "cspf",
-    SMORE: "min_max_utilisation.SMORE",
-    HEDGING: "hedging",
+    "smore": "min_max_utilisation.SMORE",
+    "hedging": "hedging",
     "demand-pinning": "demand_pinning",
     "lp-top": "lp_top",
     "swan": "swan",
@@ -61,8 +50,8 @@ _MODULES = {
     "fleischer": "fleischer",
     "teavar": "teavar",
     "flexile": "flexile",
-    OBLIVIOUS: "oblivious",
-    COPE: "oblivious.COPE",
+    "oblivious": "oblivious",
+    "cope": "oblivious.COPE",
 }
 """The module of each objective, and its name there unless it is OBJECTIVE."""
 
@@ -77,19 +66,25 @@ def is_objective(name: str) -> bool:
 
 
 def carries_all(objective: str) -> bool:
-    """Return True if plans of an objective carry all demand, and its value is the utilisation of the busiest link."""
-    return base_name(objective) in _CARRY_ALL
+    """Return True if plans of an objective carry all demand; False for one that is unknown."""
+    return is_objective(objective) and _base(objective).carries_all
 
 
-def paths_for(objective: str, chosen: str) -> str:
+def share_words(objective: str) -> str:
+    """Return the words for the value of an objective whose value is a share; none for others."""
+    return _base(objective).share if is_objective(objective) else ""
+
+
+def paths_for(objective: str | Objective, chosen: str) -> str:
     """Return the path choice for an objective: its own if it has one, else the chosen one.
 
     Raises:
         UnsoundError: the objective has one of its own, and neither it nor the default is chosen; `where` is `paths`.
     """
-    own = PATHS_OF.get(base_name(objective), chosen)
+    of = _base(objective) if isinstance(objective, str) else objective
+    own = of.paths or chosen
     if chosen not in (DISJOINT, own):
-        raise UnsoundError(("paths",), f"{objective} does not choose by {chosen}", own)
+        raise UnsoundError(("paths",), f"{of.name} does not choose by {chosen}", own)
     return own
 
 
@@ -101,7 +96,7 @@ def find_objective(name: str) -> Objective:
         InputError: the package that adds it is broken.
         UnsoundError: a setting is none of its own; its `where` is `objective`.
     """
-    base = _shipped(base_name(name)) if base_name(name) in _MODULES else _added(base_name(name))
+    base = _base(name)
     values = values_of(name, base.settings)
     if not values:
         return base
@@ -116,6 +111,12 @@ def find_objective(name: str) -> Objective:
         return find(topology, demands, replace(options, settings=values))
 
     return replace(base, name=name, program=program, tunnels=tunnels if find else None)
+
+
+def _base(objective: str) -> Objective:
+    """Return an objective as it is without settings."""
+    name = base_name(objective)
+    return _shipped(name) if name in _MODULES else _added(name)
 
 
 def _shipped(name: str) -> Objective:

@@ -34,4 +34,6 @@ class StaticSplits(Program):
         return Allocation(rates, self.incidence.pairs @ rates, _SOLVER, 0.0)
 
 
-OBJECTIVE = Objective(STATIC_SPLITS, StaticSplits, attrgetter("maximum_utilisation"), takes_shares=True)
+OBJECTIVE = Objective(
+    STATIC_SPLITS, StaticSplits, attrgetter("maximum_utilisation"), takes_shares=True, carries_all=True
+)

@@ -322,4 +322,11 @@ def _identity(size: int) -> sp.csr_array:
     return sp.csr_array(sp.identity(size))
 
 
-OBJECTIVE = Objective("teavar", Teavar, None, settings=Teavar.settings, compiled=False)
+OBJECTIVE = Objective(
+    "teavar",
+    Teavar,
+    None,
+    settings=Teavar.settings,
+    compiled=False,
+    share="mean loss of the worst scenarios",
+)
