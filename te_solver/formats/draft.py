@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -269,32 +269,40 @@ class DemandSum:
         return tuple(self._demands.values())
 
 
-def finder_of_nodes(topology: Topology, first: int, prefix: str, note: Note) -> Callable[[Path, int, str], str]:
+def finder_of_nodes(
+    topology: Topology, words: Iterable[str], first: int, prefix: str, note: Note
+) -> Callable[[Path, int, str], str]:
     """Return a function that finds the node that a line of a file calls by a name or a number.
 
-    A word is a name where the network has such a node. Otherwise the number in it, after `prefix`, is a name or a place
-    in the order of nodes, counted from `first`; the first such place is noted. The function raises InputError for any
-    other word.
+    Numbers, after `prefix` if there is one, are names if the network has all that are among the `words` for nodes in
+    the file; else they are places in the order of nodes, counted from `first`. A difference between the two is noted.
+    The function raises InputError for any other word.
     """
     noted = False
+
+    def is_name(word: str) -> bool:
+        number = word.removeprefix(prefix)
+        return parse_whole(number) is None or topology.has_node(word) or topology.has_node(number)
+
+    are_names = all(is_name(word) for word in set(map(str.strip, words)))
 
     def node_of(path: Path, line: int, text: str) -> str:
         nonlocal noted
         word = text.strip()
-        if topology.has_node(word):
-            return word
         number = word.removeprefix(prefix)
         whole = parse_whole(number)
-        if whole is not None:
-            if topology.has_node(number):
-                return number
-            if 0 <= whole - first < len(topology.nodes):
-                found = topology.nodes[whole - first]
-                if not noted:
-                    note(f"{word} is taken as {found}: numbers are places in the order of nodes")
-                    noted = True
-                return found
-        raise InputError(path, line, f"unknown node {quoted(word)}", f"a node of {topology.name}")
+        if (whole is None or number != word) and topology.has_node(word):
+            return word
+        place = -1 if whole is None else whole - first
+        there = topology.nodes[place] if 0 <= place < len(topology.nodes) else None
+        found = number if are_names and topology.has_node(number) else there
+        if found is None:
+            raise InputError(path, line, f"unknown node {quoted(word)}", f"a node of {topology.name}")
+        if there != number and not noted:
+            meaning = "places in the order of nodes" if found == there else "names"
+            note(f"{word} is taken as {found}: numbers are {meaning}")
+            noted = True
+        return found
 
     return node_of
 

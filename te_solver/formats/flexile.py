@@ -56,7 +56,8 @@ def read_flexile_demands(
     """
     rates = RateUnit(unit, _UNIT)
     rates.note("demands", note)
-    node_of = finder_of_nodes(topology, 0, "", note)
+    words = {word for _, cells in _rows(path, _DEMANDS) for word in cells[:2]}
+    node_of = finder_of_nodes(topology, words, 0, "", note)
     total = DemandSum(path, topology)
     wanted = (row or 1) - 1
     matrices: set[int] = set()

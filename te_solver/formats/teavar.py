@@ -89,8 +89,8 @@ def read_teavar_demands(
     if row is not None and row > 1:
         raise InputError(path, "", f"a list of demands, no row {row}", "a file of matrices")
     rates.note("demands", note)
-    lowest = 0 if any("0" in (source, target) for _, source, target, _ in _listed(path)) else 1
-    node_of = finder_of_nodes(topology, lowest, "", note)
+    words = {word for _, *ends, _ in _listed(path) for word in ends}
+    node_of = finder_of_nodes(topology, words, 0 if "0" in words else 1, "", note)
     total = DemandSum(path, topology)
     for line, source, target, text in _listed(path):
         rate = require_number(text, path, line, "demand", "a rate, zero or more") / rates.per_mbit

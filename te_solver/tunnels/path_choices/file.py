@@ -19,6 +19,9 @@ from te_solver.formats.plan_file import load_plan
 from te_solver.model.topology import Topology
 from te_solver.tunnels.path_choice import PairRoutes, PathChoice, PathQuestion, Route, Routes
 
+NameOf = Callable[[Path, int, str], str]
+"""Finder of the node that a line of a file calls by a word."""
+
 _WHAT = "a file of paths"
 _EXPECTED = "paths as CSV (source,target,path,share), a plan, or the lines of YATES, TEAVAR, FIGRET or Flexile"
 _HEADERS = (("source", "target", "path"), ("source", "target", "path", "share"))
@@ -51,7 +54,7 @@ def load_paths(path: Path, topology: Topology, note: Note) -> dict[tuple[str, st
       its first and last link lead to hosts.
     - FIGRET: `0 3:0-4-3,0-9-20-3`. Flexile: the header `s t k edges`, then lines such as `7 3 1 7-6,6-3`.
 
-    Numbers, and YATES's `s1`, are names of nodes where the network has such nodes; else they are places in its order,
+    Numbers, and YATES's `s1`, are names of nodes where the network has all of them; else they are places in its order,
     from 0 in FIGRET and Flexile, from 1 in YATES, which is noted. Paths without shares share equally, as do the paths
     of a pair whose shares are all zero.
 
@@ -69,11 +72,11 @@ def load_paths(path: Path, topology: Topology, note: Note) -> dict[tuple[str, st
                 ListedPath(0, tunnel.nodes, tunnel.weight) for pair in of_pair.values() for tunnel in pair.tunnels
             ]
         elif _PAIR_OF_YATES.match(first):
-            listed = list(_yates(path, finder_of_nodes(topology, 1, "s", note)))
+            listed = _named(_yates, path, topology, 1, "s", note)
         elif _PAIR_OF_FIGRET.match(first):
-            listed = list(_figret(path, finder_of_nodes(topology, 0, "", note)))
+            listed = _named(_figret, path, topology, 0, "", note)
         elif first.split() == _FLEXILE:
-            listed = list(_flexile(path, finder_of_nodes(topology, 0, "", note)))
+            listed = _named(_flexile, path, topology, 0, "", note)
         else:
             listed = list(_csv(path))
         return routes_of(path, listed, topology)
@@ -93,7 +96,27 @@ def _csv(path: Path) -> Iterator[ListedPath]:
         yield ListedPath(number, nodes, _share(path, number, row[3]) if len(row) > 3 else None)
 
 
-def _yates(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[ListedPath]:
+def _named(
+    read: Callable[[Path, NameOf], Iterator[ListedPath]],
+    path: Path,
+    topology: Topology,
+    first: int,
+    prefix: str,
+    note: Note,
+) -> list[ListedPath]:
+    """Return the paths in a file whose words for nodes can be places: all of them are read before the first is one."""
+    words: set[str] = set()
+
+    def as_it_is(_path: Path, _line: int, word: str) -> str:
+        words.add(word)
+        return word
+
+    for _ in read(path, as_it_is):
+        pass
+    return list(read(path, finder_of_nodes(topology, words, first, prefix, note)))
+
+
+def _yates(path: Path, name_of: NameOf) -> Iterator[ListedPath]:
     for line, text in read_lines(path, _WHAT):
         word = text.strip()
         if not word or _PAIR_OF_YATES.match(word):
@@ -110,7 +133,7 @@ def _yates(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[Lis
         yield ListedPath(line, nodes, None if found[2] is None else _share(path, line, found[2]))
 
 
-def _figret(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[ListedPath]:
+def _figret(path: Path, name_of: NameOf) -> Iterator[ListedPath]:
     for line, text in read_lines(path, _WHAT):
         if not text.strip():
             continue
@@ -125,7 +148,7 @@ def _figret(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[Li
             yield ListedPath(line, nodes, None)
 
 
-def _flexile(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[ListedPath]:
+def _flexile(path: Path, name_of: NameOf) -> Iterator[ListedPath]:
     for number, (line, text) in enumerate((line, text) for line, text in read_lines(path, _WHAT) if text.strip()):
         cells = text.split()
         if number == 0:

@@ -8,6 +8,7 @@ from kuijia_base.errors import InputError
 from te_solver.formats.demands_file import load_demands
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from tests.te_solver.formats.reading import capacities, complaint, read
 
 CAPACITIES = "i j capacity\n0 1 1\n1 0 1\n2 1 2.5\n"
@@ -48,6 +49,25 @@ def test_a_row_chooses_one_of_several_matrices(tmp_path: Path) -> None:
 )
 def test_bad_capacities_are_refused_with_their_line(tmp_path: Path, content: str, said: str) -> None:
     assert complaint(tmp_path / "net.tab", content) == said
+
+
+@pytest.mark.parametrize(
+    ("content", "pairs", "notes"),
+    [
+        ("0 1 0 5\n1 2 0 7\n", ["12", "23"], ["0 is taken as 1: numbers are places in the order of nodes"]),
+        ("1 2 0 7\n2 3 0 7\n", ["12", "23"], ["1 is taken as 1: numbers are names"]),
+    ],
+)
+def test_numbers_are_names_only_if_all_of_them_are(
+    tmp_path: Path, content: str, pairs: list[str], notes: list[str]
+) -> None:
+    topology = Topology("from1", ("1", "2", "3"), tuple(Link(a, b, 9) for a, b in ("12", "23", "31")))
+    path = tmp_path / "traffic.tab"
+    path.write_text(f"s t h tm\n{content}")
+    heard: list[str] = []
+    found = load_demands(path, topology, note=heard.append, rate_unit="Mbit/s")
+    assert ["".join(demand.pair) for demand in found] == pairs
+    assert heard == notes
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,14 @@ def test_paths_are_read_from_each_form_of_file(form: str, tmp_path: Path) -> Non
     assert found(network, f"file:{file}", ("a", "d")) == expected
 
 
+@pytest.mark.parametrize("form", ["figret", "flexile"])
+def test_numbers_of_paths_are_places_if_one_of_them_is_no_name(form: str, tmp_path: Path) -> None:
+    network = cables("1-2 2-3 3-4 1-4 2-4")
+    file = tmp_path / "paths"
+    file.write_text(FILES[form], encoding="utf-8")
+    assert dict(load_paths(file, network, lambda _: None)["1", "4"]) == {("1", "4"): 0.5, ("1", "2", "4"): 0.5}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
