@@ -52,7 +52,8 @@ def load_paths(path: Path, topology: Topology, note: Note) -> dict[tuple[str, st
     - A plan: its tunnels with their weights.
     - YATES and TEAVAR: `h1 -> h3 :`, then a line such as `[(h1,s1), (s1,s2), (s2,s3), (s3,h3)] @ 0.5` for each path;
       its first and last link lead to hosts.
-    - FIGRET: `0 3:0-4-3,0-9-20-3`. Flexile: the header `s t k edges`, then lines such as `7 3 1 7-6,6-3`.
+    - FIGRET: `0 3:0-4-3,0-9-20-3`. Flexile: the header `s t k edges`, then lines such as `7 3 1 7-6,6-3`; a
+      fifth column, the length in its files for two classes, is not used.
 
     Numbers, and YATES's `s1`, are names of nodes where the network has all of them; else they are places in its order,
     from 0 in FIGRET and Flexile, from 1 in YATES, which is noted. Paths without shares share equally, as do the paths
@@ -153,7 +154,7 @@ def _flexile(path: Path, name_of: NameOf) -> Iterator[ListedPath]:
         cells = text.split()
         if number == 0:
             continue
-        if len(cells) != 4:
+        if len(cells) not in {4, 5}:
             raise InputError(path, line, counted(len(cells), "column"), "a line such as 7 3 1 7-6,6-3")
         links = [link.split("-") for link in cells[3].split(",")]
         if any(len(link) != 2 for link in links) or any(a[1] != b[0] for a, b in pairwise(links)):

@@ -239,6 +239,7 @@ FILES = {
     "yates": "h1 -> h4 :\n[(h1,s1), (s1,s2), (s2,s4), (s4,h4)] @ 0.25\n[(h1,s1), (s1,s4), (s4,h4)] @ 0.75\n",
     "figret": "0 3:0-3,0-1-3\n",
     "flexile": "s t k edges\n0 3 0 0-3\n0 3 1 0-1,1-3\n",
+    "flexile-of-two-classes": "s t k edges\n0 3 0 0-3 1.0\n0 3 1 0-1,1-3 2.0\n",
 }
 
 
@@ -280,6 +281,7 @@ def test_numbers_of_paths_are_places_if_one_of_them_is_no_name(form: str, tmp_pa
         ("0 3:0-9-3\n", "unknown node '9'"),
         ("s t k edges\n0 3 0 0-1,2-3\n", "links '0-1,2-3'"),
         ("s t k edges\n0 3 0\n", "3 columns"),
+        ("s t k edges\n0 3 0 0-3 1 1\n", "6 columns"),
     ],
 )
 def test_a_fault_of_a_file_is_named_with_its_place(text: str, said: str, tmp_path: Path) -> None:
