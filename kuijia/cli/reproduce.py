@@ -57,19 +57,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=folder_name,
         metavar="DIR",
-        help="folder for results and report (default: results/PAPER-TIME); commands that it has are not run again",
+        help="folder for results and report (default: results/PAPER-TIME); commands whose results it has are skipped",
     )
-    parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help="run these experiments of the paper alone")
-    parser.add_argument("--backend", help="backend of all experiments that have it (default: that of each row)")
+    parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help="run only these experiments of the paper")
+    parser.add_argument("--backend", help="backend for all experiments that have it (default: that of each row)")
     lengths = parser.add_mutually_exclusive_group()
-    lengths.add_argument("--quick", action="store_true", help="measure less, for a shorter time and less precisely")
-    lengths.add_argument("--list", action="store_true", help="show the commands and run none")
+    lengths.add_argument("--quick", action="store_true", help="measure less and for a shorter time, less precisely")
+    lengths.add_argument("--list", action="store_true", help="print the commands without running them")
 
 
 def run(args: argparse.Namespace) -> int:
     commands = commands_of(args.paper, args.only, args.backend, quick=args.quick)
     if args.list:
-        show(commands)
+        if args.json:
+            print_json("commands", {"commands": commands})
+        else:
+            show(commands)
         return 0
     require_installed(LIBRARY, "the pictures of reports")
     folder = args.output or Path("results") / f"{args.paper}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"

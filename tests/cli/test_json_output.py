@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from kuijia.cli.main import main
 from kuijia.cli.printing import document
 from tests.docs.schemas import SCHEMAS, validator
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("list", "experiments"),
         ("run table2 --backend flow -o again", "run"),
         ("report results", "report"),
+        ("reproduce kuijia --only fig6 -o paper", "reproduction"),
+        ("reproduce kuijia --list", "commands"),
         ("manual pages", "manual"),
         ("doctor", "doctor"),
         ("packet single-switch:4 --flows 4 --load 0.1", "packet"),
@@ -49,6 +54,14 @@ def test_what_a_verb_prints_fits_the_schema(
     printed = json.loads(capsys.readouterr().out)
     assert printed["format"] == f"kuijia-{kind}"
     assert [error.message for error in validator("output").iter_errors(printed)] == []
+
+
+def test_every_kind_of_output_is_in_the_schema() -> None:
+    program = "".join(path.read_text() for path in (ROOT / "kuijia" / "cli").glob("*.py"))
+    known = json.loads((SCHEMAS / "output.schema.json").read_text())["properties"]["format"]["enum"]
+    kinds = re.findall(r'(?:print_json|document)\(\s*"([a-z-]+)"', program)
+    assert len(kinds) > 20
+    assert {f"kuijia-{kind}" for kind in kinds} <= set(known)
 
 
 def test_the_schema_wants_every_key_that_it_lists() -> None:
