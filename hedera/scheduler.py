@@ -98,7 +98,7 @@ OPTIONS = [
         help="edge switches whose hosts are learned: wiring, static, learned",
     ),
     cfg.StrOpt("gray_loss", default=GRAY_LOSS, help="share of lost frames above which a link is avoided, or off"),
-    cfg.StrOpt("missing", default=MISSING[0].value, help="warn or ignore: whether links are probed"),
+    cfg.StrOpt("missing", default=MISSING[0].value, help="probe links (warn), or do not (ignore)"),
     cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     *OUTLETS,

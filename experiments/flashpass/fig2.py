@@ -281,7 +281,7 @@ def configure(options: Options) -> None:
     options.add_argument(
         "--by-the-papers",
         action="store_true",
-        help="Vegas, Copa and BBR as their own papers and drafts describe them, not as FlashPass' authors changed them",
+        help="Vegas, Copa and BBR as in their own papers and drafts, not as FlashPass' authors changed them",
     )
 
 

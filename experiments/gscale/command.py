@@ -50,7 +50,7 @@ def configure(options: Options) -> None:
         "--demands",
         type=different_ones(DEMANDS, parse_number),
         metavar="D[,D]",
-        help=f"demands of every pair, in parts of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, "
+        help=f"demand of every pair, as a share of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, "
         f"with --quick {_listed(QUICK_DEMANDS)}, with --full all)",
     )
     options.add_argument(
@@ -63,9 +63,9 @@ def configure(options: Options) -> None:
         "--reading",
         choices=READING_NAMES,
         default=DEFAULT_READING,
-        help="reading of the paper: shared, in which both directions of a link share its capacity in the plan, an "
-        "interior-point method finds the plan, and pairs lose one tunnel at most, or directed, in which each direction "
-        "has a capacity of its own (default: %(default)s)",
+        help="interpretation of the paper: shared (both directions of a link share its capacity in the plan, which an "
+        "interior-point method solves, and a pair loses at most one tunnel), or directed (each direction has its own "
+        "capacity) (default: %(default)s)",
     )
     options.add_argument(
         "--private-entries",

@@ -77,7 +77,7 @@ def configure(options: Options) -> None:
         "--seconds",
         type=positive_number_within(*_SECONDS_WITHIN, "{:g} to {:g} seconds".format(*_SECONDS_WITHIN)),
         metavar="S",
-        help="with --backend packet: seconds that are simulated, with ten rounds of the scheduler"
+        help="with --backend packet: seconds to simulate, with ten rounds of the scheduler"
         f" (default: {_SECONDS:g}, with --quick {_QUICK_SECONDS:g})",
     )
     options.add_argument(
@@ -85,7 +85,7 @@ def configure(options: Options) -> None:
         type=positive_number_within(0.0, 1.0, "a number above 0, at most 1"),
         default=_LOAD,
         metavar="F",
-        help="mean load of arriving flows as a part of hosts' interfaces (default: %(default)s)",
+        help="mean load of arriving flows, as a share of the hosts' interfaces (default: %(default)s)",
     )
     options.add_argument(
         "--flow-sizes",

@@ -117,7 +117,7 @@ def add_ramp(options: Options) -> None:
         "--ramp",
         type=positive_number,
         metavar="MS",
-        help="TCP reaches its rates by slow start and additive increase, at this round-trip time (default: at once)",
+        help="round-trip time at which TCP reaches its rates by slow start and additive increase (default: at once)",
     )
 
 
@@ -162,14 +162,14 @@ def configure_packets(options: Options) -> None:
         type=positive_number_within(*_BUFFERS, "{:g} to {:g} KB".format(*_BUFFERS)),
         default=_DEFAULT.buffer,
         metavar="KB",
-        help="queue at each output of a switch (default: %(default)g, a port's part of a commodity switch's memory)",
+        help="queue of each switch port (default: %(default)g, a port's share of a commodity switch's memory)",
     )
     options.add_argument(
         "--cable-delay",
         type=positive_number_within(*_DELAYS, "{:g} to {:g} microseconds".format(*_DELAYS)),
         default=_DEFAULT.delay,
         metavar="US",
-        help="microseconds of each cable with what is at its end, 12 of them in a round trip (default: %(default)g)",
+        help="delay of each cable and the device at its end; a round trip has 12 (default: %(default)g)",
     )
     options.add_argument(
         "--tcp",
@@ -182,7 +182,7 @@ def configure_packets(options: Options) -> None:
         type=positive_number_within(*_MESSAGE_DELAYS, "{:g} to {:g} milliseconds".format(*_MESSAGE_DELAYS)),
         default=_DEFAULT.message_delay,
         metavar="MS",
-        help="milliseconds of a message between scheduler and switch, one way (default: %(default)g)",
+        help="one-way delay between scheduler and switch (default: %(default)g)",
     )
 
 

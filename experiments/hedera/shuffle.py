@@ -96,7 +96,7 @@ def configure(options: Options) -> None:
         "--time-scale",
         type=positive_number,
         metavar="F",
-        help="factor that scales the data, and so the time, relative to the authors' "
+        help="amount of data, and so time, relative to the authors' "
         f"(default: {TIME_SCALE:g}, with --quick {QUICK_TIME_SCALE:g}, with --full 1; in packets 1, with --quick "
         f"{QUICK_PACKET_TIME_SCALE:g})",
     )
@@ -105,7 +105,7 @@ def configure(options: Options) -> None:
         type=positive_count,
         default=2,
         metavar="N",
-        help="hosts to which a host sends at a time; the authors do not state it (default: %(default)s)",
+        help="hosts to which each host sends at a time, which the authors do not state (default: %(default)s)",
     )
     add_scheduling(options)
     add_ramp(options)

@@ -119,7 +119,7 @@ def configure(options: Options) -> None:
         "--emulation",
         type=Path,
         metavar="FILE",
-        help="with --backend packet: hedera-testbed.json of an emulation, to be put beside",
+        help="with --backend packet: hedera-testbed.json of an emulation to compare with",
     )
     configure_packets(options)
 

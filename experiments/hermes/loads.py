@@ -116,9 +116,9 @@ def profile_option(options: Options) -> None:
         "--profile",
         choices=("paper", "ns3", "buffer"),
         default="paper",
-        help="constants of Hermes, ways of acknowledgements, buffer and weights of Presto*, and slow links: the"
-        " paper's, or those of its public ns-3 code; or the paper's, and the resequencing buffer of that code at all"
-        " receivers (default: %(default)s)",
+        help="constants of Hermes, paths of acknowledgements, buffer and weights of Presto*, and slow links: those of"
+        " the paper, or of its public ns-3 code (ns3), or of the paper with that code's resequencing buffer at all"
+        " receivers (buffer) (default: %(default)s)",
     )
 
 

@@ -52,8 +52,8 @@ def add_clocks(options: Options) -> None:
         type=positive_number_within(0.0, _MOST_PPM, f"up to {_MOST_PPM:g} parts per million"),
         default=0.0,
         metavar="N",
-        help="with --backend packet: clocks of hosts and links are fast or slow by up to N parts per million, at"
-        " random; Ethernet allows 100 (default: all are exact)",
+        help="with --backend packet: largest random error of the clocks of hosts and links, in parts per million;"
+        " Ethernet allows 100 (default: 0)",
     )
 
 
@@ -87,20 +87,20 @@ def add_notice(options: Options) -> None:
         type=positive_number,
         default=DETECTION_SECONDS,
         metavar="S",
-        help=f"time from a cut to its notice by the simulated switches beside it (default: {DETECTION_SECONDS:g})",
+        help=f"time until the simulated switches at a cut link notice (default: {DETECTION_SECONDS:g})",
     )
     options.add_argument(
         "--controller-at",
         metavar="NODE",
-        help="site of the simulated controller: messages take as long as the links of least delay to it (default: no"
-        " time at all)",
+        help="site of the simulated controller; its messages take the path of least delay (default: messages without"
+        " delay)",
     )
     options.add_argument(
         "--reaction-seconds",
         type=positive_number,
         default=0.0,
         metavar="S",
-        help="time that the simulated controller thinks before it answers (default: none)",
+        help="time that the simulated controller takes to answer (default: none)",
     )
     add_queues(options)
 

@@ -231,7 +231,7 @@ def configure(options: Options) -> None:
         "--liveness",
         choices=[each.value for each in Liveness],
         default=Liveness.CONTROLLER.value,
-        help="party that notices a failure beyond a tunnel's first link (default: %(default)s)",
+        help="detection of failures beyond a tunnel's first link (default: %(default)s)",
     )
     options.add_argument(
         "--tagging",

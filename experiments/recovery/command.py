@@ -26,7 +26,7 @@ def configure(options: Options) -> None:
         type=different_ones(tuple(MODES)),
         default=tuple(MODES),
         metavar="MODE[,MODE]",
-        help=f"modes: the link that fails and the party that notices (default: {','.join(MODES)})",
+        help=f"modes: link that fails and who notices (default: {','.join(MODES)})",
     )
     options.add_argument(
         "--cuts",

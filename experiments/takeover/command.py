@@ -20,7 +20,7 @@ FAILURES, QUICK_FAILURES = 5, 1
 def configure(options: Options) -> None:
     for name, usual, quick, what in (
         ("handovers", HANDOVERS, QUICK_HANDOVERS, "planned handovers in a row"),
-        ("failures", FAILURES, QUICK_FAILURES, "failures of each kind of the controller that acts"),
+        ("failures", FAILURES, QUICK_FAILURES, "failures of each kind of the active controller"),
     ):
         help_text = f"{what} (default: {usual}, with --quick {quick})"
         options.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)

@@ -127,7 +127,7 @@ def load_demands(
     drop_unreachable: bool = False,
     rate_unit: RateUnitName | None = None,
 ) -> Demands:
-    """Return demands in any form, for a network.
+    """Return demands for a network, from a source in any form.
 
     Args:
         source: a file (CSV, SNDlib, TEAVAR, REPETITA, YATES, FIGRET, Flexile), the name of a shipped network or one of
@@ -135,13 +135,13 @@ def load_demands(
             target) to rates, or a data frame: with the columns source, target, rate and perhaps priority, or a matrix
             with nodes as its index and its columns.
         topology: the network.
-        format: format of the file; by default that of its suffix.
-        row: number of the matrix in a file of several, from 1.
-        drop_unreachable: leave out demands between nodes that are not connected.
-        rate_unit: unit of rates in a file whose format leaves it open, such as "kbit/s".
+        format: format of the file; by default chosen by its suffix.
+        row: matrix to read from a file of several, counted from 1.
+        drop_unreachable: ignore demands between nodes that are not connected.
+        rate_unit: unit of rates in a file that does not state it, such as "kbit/s".
 
     Raises:
-        InputError: these are no demands of the network.
+        InputError: the demands cannot be read, or do not fit the network.
     """
     network = load_topology(topology, rate_unit=rate_unit)
     if format is not None:
@@ -329,14 +329,14 @@ def make_demands(  # noqa: PLR0913  # options are keywords
     ncflow: str | None = None,
     factor: float = 1.0,
 ) -> Demands:
-    """Return demands for a network, made by a model.
+    """Generate demands for a network by a model.
 
     Args:
         topology: the network.
         model: "gravity", "uniform", "bimodal" or "pairs" (random pairs).
         masses: gravity: a node's mass is the "capacity" of its links, or a "random" number.
-        large_share: bimodal: the share of large demands.
-        large_to_small: bimodal: mean of the large demands over that of the small ones.
+        large_share: bimodal: share of large demands.
+        large_to_small: bimodal: ratio of the mean large demand to the mean small one.
         pairs: pairs: number of pairs.
         rate: pairs: rate of each pair, in Mbit/s or as in "10G".
         total: rate of all demands together.
@@ -344,7 +344,7 @@ def make_demands(  # noqa: PLR0913  # options are keywords
         seed: seed of every random choice.
         ncflow: a model of NCFlow instead of `model`, such as "uniform,most=0.46": the numbers that NCFlow and POP draw
             from the same seed. They are not scaled unless `total` is given.
-        factor: ncflow: multiplies all rates.
+        factor: ncflow: factor for all rates.
 
     Raises:
         InputError: an option has no such value, or the network cannot have such demands.

@@ -43,8 +43,8 @@ class LabError(KuijiaError):
     """The server of a lab does not answer, or refuses a request.
 
     Attributes:
-        status: of HTTP; None without an answer.
-        findings: broken promises, if it has refused a plan for them.
+        status: HTTP status; None without an answer.
+        findings: broken promises for which a plan was refused, if any.
         exit_status: 2 if the request is at fault, else 1.
     """
 
@@ -185,16 +185,16 @@ _KINDS: dict[str, type[Description | State | LogEntry]] = {"lab": Description, "
 
 
 def connect(address: str, token: str | None = None, *, seconds: float = 60.0, ca: str | Path | None = None) -> Lab:
-    """Return the live lab whose server is at an address.
+    """Connect to the live lab at an address.
 
     Args:
         address: the link that `kuijia lab web` prints, or its part without the token.
-        token: the secret, if the address does not have it.
-        seconds: time limit for an answer; an action answers when it is done.
-        ca: file with the authority of the server's certificate, for addresses with https; by default this machine's.
+        token: its token, if the address lacks it.
+        seconds: time limit for an answer; actions answer when they are done.
+        ca: for https: file with the authority of the server's certificate; by default this machine's authorities.
 
     Raises:
-        InputError: the address is none, or there is no token.
+        InputError: the address cannot be used, or the token is missing.
         LabError: the server does not answer, or refuses the token.
     """
     lab = Lab(server_at(address, token, seconds, ca))
@@ -221,7 +221,7 @@ class Lab:
         return self._read(Description, data)
 
     def state(self) -> State:
-        """Return the links, queues and flows of now."""
+        """Return the current state of links, queues and flows."""
         self._await_news()
         return self._read(State, self._server.ask("GET", "/api/state"))
 

@@ -498,43 +498,43 @@ def packet(  # noqa: PLR0913  # options are keywords
     default_capacity: float | str | None = None,
     progress: bool = True,
 ) -> PacketResult:
-    """Return the results of flows that are simulated packet by packet: a run for each queue, transport, load and seed.
+    """Simulate flows packet by packet: one run for each queue, transport, load and seed.
 
     A single run that Ctrl-C stops gives the results so far, marked as `stopped`.
 
     Args:
         network: a generated network such as "leaf-spine:4,4,8", "fat-tree:4", "dumbbell:8" or "single-switch:8", or a
             network in any form, see `load_topology`, with a host at each node.
-        load: offered loads as a share of capacity.
+        load: offered loads, as shares of capacity.
         flows: at a load: number of flows, 1000 by default.
         sizes: sizes of flows: a published distribution by name, a file of sizes and probabilities, or bytes.
         pattern: pairs of hosts: "random", "random:N", "permutation", "stride:N", "all-to-all" or "incast:N".
         at_once: start one flow for every pair of the pattern, all at 0 seconds, in place of a load.
         load_of: capacity that load 1 fills: all "hosts" (the default), or the busiest link of the "network".
         arrivals: gaps between flows: "poisson" (the default), "log-normal" or "log-normal:SIGMA".
-        queue: queues at the outputs of switches.
+        queue: queues of switch ports.
         transport: transports; those with a star send data before the first credit.
-        load_balancer: way in which packets are divided among paths.
+        load_balancer: how packets are spread over paths.
         flowlet_gap: seconds of a flow's pause after which it may change its path.
-        buffer: bytes of each output of a switch.
-        mark: packets are marked when more bytes, or a greater percentage of the buffer, wait in their queue.
+        buffer: bytes of buffer of each switch port.
+        mark: bytes, or percentage of the buffer, above which a queue marks packets.
         wait: FlashPass: seconds from an emulation packet to its data.
-        credit_share: FlashPass, ExpressPass: part of each link's rate for emulation packets or credits.
-        rate: rate of hosts' links, in Mbit/s or as in "10G".
+        credit_share: FlashPass, ExpressPass: share of each link's rate for emulation packets or credits.
+        rate: rate of the hosts' links, in Mbit/s or as in "10G".
         fabric_rate: generated networks: rate of links between switches.
-        delay: seconds of each link; in a topology, of hosts' links.
-        faults: JSON file of switches that drop packets, and of cables that are cut or slow.
+        delay: seconds of delay of each link; in a topology, of the hosts' links.
+        faults: JSON file of faults: switches that drop packets, cables that are cut or slow.
         min_timeout: seconds of TCP's shortest retransmission timeout; with credits, of silence before a sender asks.
         first_timeout: TCP: seconds of the timeout before a round-trip time is known.
         handshake: TCP: SYN and SYN-ACK precede the data of each flow.
         initial_window: TCP: segments.
-        packet_size: bytes of a full packet, with its headers.
+        packet_size: bytes of a full packet, including headers.
         seed: first seed of every random choice.
         seeds: number of seeds.
-        until: longest simulated time in seconds; by default until all flows have ended and their timers run out.
-        classes: bounds between classes of sizes in bytes.
+        until: simulated seconds after which to stop; by default once all flows and their timers have ended.
+        classes: limits between size classes, in bytes.
         details: keep every flow and every link of each run, see `PacketResult.files`.
-        own_streams: flows draw random numbers from streams of their own.
+        own_streams: draw random numbers from one stream per flow.
         threads: threads of each run.
         workers: processes for several runs; one per processor by default.
         format: format of the network's file.

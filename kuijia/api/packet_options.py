@@ -199,29 +199,29 @@ class PacketStudyOptions:
     rate: Annotated[
         float | None,
         _LINKS(
-            "rate of hosts' links, Mbit/s or as in 10G (default: 10G; at a node of a topology, that of its links,"
-            " each way)",
+            "rate of the hosts' links, Mbit/s or as in 10G (default: 10G; in a topology, the sum of the node's links "
+            "in each direction)",
             _rate,
             "RATE",
         ),
     ] = None
     fabric_rate: Annotated[
-        float | None, _LINKS("leaf-spine, dumbbell: rate of links between switches (default: as hosts')", _rate, "RATE")
+        float | None, _LINKS("leaf-spine, dumbbell: rate of links between switches (default: --rate)", _rate, "RATE")
     ] = None
     delay: Annotated[
         float | None,
         _LINKS(
-            "delay of each link (default: 1e-6); on a topology, delay of hosts' links (default: 0)", _seconds, "SECONDS"
+            "delay of each link (default: 1e-6); in a topology, of the hosts' links (default: 0)", _seconds, "SECONDS"
         ),
     ] = None
     faults: Annotated[
         str | None,
-        _LINKS("JSON file of switches that drop packets, and of cables that are cut or slow", metavar="FILE"),
+        _LINKS("JSON file of faults: switches that drop packets, cables that are cut or slow", metavar="FILE"),
     ] = None
     queue: Annotated[
         tuple[str, ...],
         _SCHEMES(
-            f"queues at the outputs of switches, separated by commas: {', '.join(DISCIPLINES)} (default: drop-tail)",
+            f"queues of switch ports, separated by commas: {', '.join(DISCIPLINES)} (default: drop-tail)",
             _queues,
             "NAMES",
         ),
@@ -229,7 +229,7 @@ class PacketStudyOptions:
     buffer: Annotated[
         int,
         _SCHEMES(
-            "total buffer of each output of a switch (default: %(default)s)",
+            "buffer of each switch port (default: %(default)s)",
             whole_number(1, 10**9, of=" bytes"),
             "BYTES",
         ),
@@ -237,7 +237,7 @@ class PacketStudyOptions:
     mark: Annotated[
         Mark,
         _SCHEMES(
-            "mark ECN-capable packets when more than this waits in their queue (default: 40%%)", _mark, "BYTES|PERCENT%"
+            "mark ECN-capable packets while their queue holds more than this (default: 40%%)", _mark, "BYTES|PERCENT%"
         ),
     ] = Mark()  # noqa: RUF009  # frozen
     transport: Annotated[
@@ -260,8 +260,8 @@ class PacketStudyOptions:
     credit_share: Annotated[
         float | None,
         _SCHEMES(
-            "FlashPass, ExpressPass: part of each link's rate for emulation packets or credits (default: as many as "
-            "data packets, 0.053)",
+            "FlashPass, ExpressPass: share of each link's rate for emulation packets or credits (default: 0.053, one "
+            "for each data packet)",
             _share,
             "NUMBER",
         ),
@@ -282,7 +282,7 @@ class PacketStudyOptions:
         float | None,
         _SCHEMES(
             "minimum retransmission timeout of TCP; with credits, silence after which a sender asks what has arrived "
-            "(default: 0.01; on a topology 0.2)",
+            "(default: 0.01; in a topology 0.2)",
             _timeout,
             "SECONDS",
         ),
@@ -306,7 +306,7 @@ class PacketStudyOptions:
     packet: Annotated[
         int,
         _SCHEMES(
-            f"size of a full packet, with its {HEADER} bytes of headers (default: %(default)s)",
+            f"size of a full packet, including {HEADER} bytes of headers (default: %(default)s)",
             whole_number(HEADER + 1, 65_535, of=" bytes"),
             "BYTES",
             keyword="packet_size",
@@ -323,7 +323,10 @@ class PacketStudyOptions:
     load: Annotated[
         tuple[float, ...],
         _TRAFFIC(
-            "offered load as a share of capacity, separated by commas (default: 0.5)", _loads, "NUMBERS", apart="moment"
+            "offered loads, as shares of capacity, separated by commas (default: 0.5)",
+            _loads,
+            "NUMBERS",
+            apart="moment",
         ),
     ] = (0.5,)
     at_once: Annotated[bool, _TRAFFIC("start one flow for every pair of the pattern, all at 0 s", apart="moment")] = (
@@ -349,7 +352,8 @@ class PacketStudyOptions:
     pattern: Annotated[
         str,
         _TRAFFIC(
-            f"pairs of hosts: {PATTERNS}; random:N not within groups of N hosts (default: %(default)s)", metavar="WHICH"
+            f"pairs of hosts: {PATTERNS}; random:N not within a group of N hosts (default: %(default)s)",
+            metavar="WHICH",
         ),
     ] = "random"
     seeds: Annotated[
@@ -358,26 +362,26 @@ class PacketStudyOptions:
     until: Annotated[
         float | None,
         _RUNS(
-            "longest time to simulate (default: until all flows have ended and their last timers have run out)",
+            "simulated time after which to stop (default: once all flows and their timers have ended)",
             _seconds,
             "SECONDS",
         ),
     ] = None
     classes: Annotated[
         tuple[int, ...],
-        _RUNS("bounds between classes of sizes, separated by commas (default: 100000,1000000)", _bounds, "BYTES"),
+        _RUNS("limits between size classes, separated by commas (default: 100000,1000000)", _bounds, "BYTES"),
     ] = (100_000, 1_000_000)
     threads: Annotated[
         int,
         _RUNS(
-            "threads of each run, with the same results: for networks of several sites, whose links are long "
+            "threads of each run, which change no result; useful if long links join several sites "
             "(default: %(default)s)",
             whole_number(1, 64),
             "N",
         ),
     ] = 1
     own_streams: Annotated[
-        bool, _RUNS("flows draw random numbers from streams of their own; FlashPass and BBR need this for --threads")
+        bool, _RUNS("draw random numbers from one stream per flow, as --threads needs with FlashPass or BBR")
     ] = False
     details: Annotated[bool, _RUNS("with -o: also every flow and every link, as CSV")] = False
     seed: Annotated[int, Option("first seed of every random choice", value=whole_number(0), common=True)] = 1

@@ -196,16 +196,16 @@ def solve(  # noqa: PLR0913  # options are keywords
             "srlg-disjoint:FILE" or "file:FILE"; see `docs/te_solver.md`.
         protect: ffc: failed links that the plan survives without loss; 1 by default.
         spread: use all tunnels of a pair equally instead of preferring shorter ones.
-        partitions: max-throughput: solve in so many parts on all processors; with more than 20,000 demands several by
+        partitions: max-throughput: parts that are solved on all processors; with more than 20,000 demands several by
             default.
-        solver: any that CVXPY finds installed.
-        format: format of the network's file; by default that of its suffix.
+        solver: any installed one that CVXPY knows.
+        format: format of the network's file; by default chosen by its suffix.
         default_capacity: capacity of links without one, in Mbit/s or as in "10G"; 1 Gbit/s by default.
-        demand_format: format of the file of demands; by default that of its suffix.
-        row: number of the matrix in a file of several, from 1.
-        drop_unreachable: leave out demands between nodes that are not connected.
-        seed: seed of the partitions, and of paths that are drawn.
-        rate_unit: unit of rates in files whose format leaves it open, such as "kbit/s".
+        demand_format: format of the demand file; by default chosen by its suffix.
+        row: matrix to read from a file of several, counted from 1.
+        drop_unreachable: ignore demands between nodes that are not connected.
+        seed: seed of the partitions, and of random paths.
+        rate_unit: unit of rates in files that do not state it, such as "kbit/s".
         progress: show the progress of work that takes seconds.
 
     Raises:

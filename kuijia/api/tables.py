@@ -106,7 +106,7 @@ class Proof:
     Attributes:
         verification: its size, and the violations found.
         kind: the failures: "links", "nodes" or "pairs".
-        seconds: that it took.
+        seconds: time that it took.
     """
 
     def __init__(self, name: str, verification: Verification, kind: str, seconds: float) -> None:
@@ -236,13 +236,13 @@ def trace(
     failures: str | Iterable[Node] = (),
     **options: Unpack[TableOptions],
 ) -> Trace:
-    """Return the way of a packet through the tables, hop by hop and table by table.
+    """Return the path of a packet through the tables, hop by hop and table by table.
 
     Args:
         plan: the plan, its file, or compiled tables.
         packet: its source if `target` is given; otherwise (SOURCE, TARGET), or "SOURCE->TARGET".
         target: its target. slot=N, class=N, dscp=N, control or ecn=N may follow it: "s4 slot=40".
-        failures: what is down: links, such as "s2-s4" or ("s2", "s4"), and nodes.
+        failures: links and nodes that are down: links such as "s2-s4" or ("s2", "s4"), and nodes.
         options: those of `compile`.
 
     Raises:

@@ -110,7 +110,7 @@ def load_topology(
     default_capacity: float | str | None = None,
     rate_unit: RateUnitName | None = None,
 ) -> Topology:
-    """Return a network in any form.
+    """Return a network, from a source in any form.
 
     Args:
         source: a file (YAML, GraphML, GML, SNDlib, TEAVAR, REPETITA, YATES, node-link JSON, Flexile), the name of a
@@ -118,12 +118,12 @@ def load_topology(
             graph of networkx, or a data frame with the columns source, target and, if known, capacity and delay. Edges
             of a graph may have `capacity` (Mbit/s) and `delay` (seconds), its nodes `pos`. An undirected edge, and a
             row whose reverse is not in the data frame either, is a cable that goes both ways.
-        format: format of the file; by default that of its suffix.
+        format: format of the file; by default chosen by its suffix.
         default_capacity: capacity of links without one, in Mbit/s or as in "10G"; 1 Gbit/s by default.
-        rate_unit: unit of capacities in a file whose format leaves it open, such as "kbit/s".
+        rate_unit: unit of capacities in a file that does not state it, such as "kbit/s".
 
     Raises:
-        InputError: it is no network.
+        InputError: the network cannot be read.
     """
     if rate_unit is not None:
         require_known("rate_unit", rate_unit, RATE_UNITS)

@@ -159,9 +159,9 @@ def whatif(  # noqa: PLR0913  # options are keywords
         plan: a plan or its file (.json). A scheme that needs another objective, such as "ffc", gets a plan of that
             objective over the same tunnels. Or a network in any form, for which plans are solved.
         demands: with a network: its demands, as for `solve`.
-        backend: "flow", the rates once all has settled, or "packet", the first seconds after each failure.
+        backend: "flow", rates after each failure, or "packet", the first seconds after it.
         schemes: names of schemes, and schemes of your own. By default "kuijia", "rescaling", "precomputed", "ffc" and
-            "recompute"; "ffc" is left out, with a note, where it can protect no pair.
+            "recompute"; without "ffc", and with a note, if it can protect no pair.
         failures: every single "links", "pairs" of links, "nodes", several of these separated by commas, a CSV file, or
             a list of failures, of links such as "s2-s4" or ("s2", "s4"), and of nodes; "s2-s4,s3" is such a list too.
         sample: at most so many failures of each kind, drawn by `seed`.
@@ -169,25 +169,25 @@ def whatif(  # noqa: PLR0913  # options are keywords
         tunnels: with a network: tunnels per pair, 3 by default.
         node_disjoint: with a network: tunnels of a pair have no node in common where possible.
         paths: with a network: how tunnels are chosen, as in `kuijia.solve`.
-        objective: with a network: objective of the plan that the schemes work on; ffc has its own.
-        partitions: with a network: solve its plan in so many parts; by default one, and more for very many demands.
+        objective: with a network: objective of the plan of all schemes but ffc.
+        partitions: with a network: parts in which its plan is solved; by default one, more with very many demands.
         protect: ffc: failed links that its plan survives without loss; 1 by default.
-        split: flow; kuijia, rescaling: division of the victims of several failed tunnels, "proportional" or
+        split: flow; kuijia, rescaling: how victims of several failed tunnels are divided, "proportional" or
             "failover-order".
         new_tunnels: recompute: replace failed tunnels by new ones.
-        udp: flow: traffic does not slow down on loss.
-        weighting: flow: weight of a tunnel's traffic on a full link, "equal" or "offered".
-        probabilities: flow: probabilities of links or failures, for availability: a CSV file, published ones by name,
-            "none", or those of the "topology", the default if it has some.
+        udp: flow: UDP traffic, which does not slow down on loss.
+        weighting: flow: share of a full link that a tunnel's traffic gets, "equal" or "offered".
+        probabilities: flow: failure probabilities, for availability: a CSV file, published ones by name,
+            "none", or those of the "topology", the default if it has any.
         sizes: packet: sizes of flows, a distribution by name or its file, or bytes; "web-search" by default.
-        load: packet: mean share of the planned rates that flows offer; .7 by default.
-        seconds: packet: how long after each cut losses are counted, and flows come; 1 by default.
+        load: packet: offered load, as a share of the planned rates; .7 by default.
+        seconds: packet: seconds after each cut during which flows arrive and losses count; 1 by default.
         transport: packet: congestion control of TCP; "cubic" by default.
-        buffer: packet: bytes that may wait in each queue of a port; 1,500,000 by default.
-        detection: packet: seconds from a cut until the switches beside it notice; .01 by default.
-        controller_at: packet: site of the controller; by default the node whose farthest node is nearest.
-        link_delay: packet: seconds of each link that has no delay; .005 by default.
-        rate_scale: packet: factor of all rates; by default 1, or as much less as leaves half a million packets a run.
+        buffer: packet: bytes of each queue of a port; 1,500,000 by default.
+        detection: packet: seconds until the switches at a cut link notice; .01 by default.
+        controller_at: packet: site of the controller; by default the most central node.
+        link_delay: packet: seconds of delay of links without one; .005 by default.
+        rate_scale: packet: factor for all rates; by default 1, or less to have at most half a million packets in a run.
         workers: processes; by default as many as the work is worth.
         progress: show the progress of work that takes seconds.
 

@@ -92,7 +92,7 @@ class WhatIfOptions:
     objective: Annotated[
         str | None,
         Option(
-            f"objective of the plan that the schemes work on; ffc has its own (default: {MAX_THROUGHPUT})",
+            f"objective of the plan of all schemes but ffc (default: {MAX_THROUGHPUT})",
             metavar="NAME",
             choices=objective_choices(),
         ),
@@ -100,8 +100,8 @@ class WhatIfOptions:
     partitions: Annotated[
         int | None,
         Option(
-            f"solve --objective {MAX_THROUGHPUT} in P parts on all processors (default: 1, which is one program; with "
-            f"more than {PAIRS_OF_ONE_PROGRAM:,} demands one for each {PAIRS_OF_A_PART:,})",
+            f"solve --objective {MAX_THROUGHPUT} in P parts on all processors (default: 1, above "
+            f"{PAIRS_OF_ONE_PROGRAM:,} demands one for each {PAIRS_OF_A_PART:,})",
             whole_number(1, MOST_PARTS),
             "P",
         ),
@@ -109,8 +109,8 @@ class WhatIfOptions:
     schemes: Annotated[
         Sequence[str | FailureScheme] | None,
         Option(
-            f"schemes to compare, separated by commas (default: {','.join(DEFAULT_SCHEMES)}; ffc is left out where "
-            "it can protect no pair)",
+            f"schemes to compare, separated by commas (default: {','.join(DEFAULT_SCHEMES)}; without ffc if it "
+            "can protect no pair)",
             _names,
             "NAMES",
         ),
@@ -118,8 +118,8 @@ class WhatIfOptions:
     failures: Annotated[
         Failures,
         Option(
-            f"every single link, pair of links or node ({', '.join(FAILURES)}; default: %(default)s), several of "
-            "these separated by commas; links A-B and nodes, separated by commas; or a file of failures (CSV)",
+            f"failures to study: every one of a kind or of several ({', '.join(FAILURES)}); named links and nodes, as "
+            "in A-B,C; or a CSV file of failures (default: %(default)s)",
             metavar="WHICH",
         ),
     ] = "links"
@@ -142,34 +142,34 @@ class WhatIfOptions:
     split: Annotated[
         str,
         Option(
-            "kuijia, rescaling: division of the victims of several failed tunnels, by the weights of all live "
-            "tunnels, or as preprogrammed switches do it (default: %(default)s)",
+            "kuijia, rescaling: how victims of several failed tunnels are divided: by the weights of all live tunnels, "
+            "or as switches do it by themselves (default: %(default)s)",
             choices=SPLIT_NAMES,
         ),
     ] = SPLIT_NAMES[0]
     new_tunnels: Annotated[bool, Option("recompute: replace failed tunnels by new ones")] = False
-    udp: Annotated[bool, Option("traffic is UDP, which does not slow down on loss, instead of TCP")] = False
+    udp: Annotated[bool, Option("UDP traffic, which does not slow down on loss, instead of TCP")] = False
     weighting: Annotated[
         WeightingName,
         Option(
-            "weight of a tunnel's traffic on a full link: one TCP connection, or one for each Mbit/s that "
-            "it offers (default: %(default)s)",
+            "share of a full link that a tunnel's traffic gets: that of one TCP connection, or of one for each Mbit/s "
+            "offered (default: %(default)s)",
             choices=WEIGHTING_NAMES,
         ),
     ] = "equal"
     probabilities: Annotated[
         str | None,
         Option(
-            "probabilities of links or failures, for availability: a CSV file, those of the topology's file "
-            f"({TOPOLOGY}, the default if it has some), {NONE}, or published: {', '.join(PUBLISHED)}",
+            "failure probabilities, from which availability is computed: a CSV file, those of the topology file "
+            f"({TOPOLOGY}, the default if it has any), {NONE}, or published: {', '.join(PUBLISHED)}",
             metavar="WHICH",
         ),
     ] = None
     backend: Annotated[
         str,
         Option(
-            "flow: the rates after each failure by the fluid model; packet: its first seconds, packet by packet, with "
-            "flows that come and go (default: %(default)s)",
+            "flow: rates after each failure, by the fluid model; packet: the first seconds after it, packet by packet, "
+            "with flows that arrive and end (default: %(default)s)",
             choices=BACKENDS,
         ),
     ] = FLOW
@@ -183,12 +183,12 @@ class WhatIfOptions:
     ] = None
     load: Annotated[
         float | None,
-        _Packets("mean share of the planned rates that flows offer (default: 0.7)", _number(0.001, 10, ""), "NUMBER"),
+        _Packets("offered load, as a share of the planned rates (default: 0.7)", _number(0.001, 10, ""), "NUMBER"),
     ] = None
     seconds: Annotated[
         float | None,
         _Packets(
-            "seconds after each cut for which losses are counted, and new flows come (default: 1)",
+            "seconds after each cut during which flows arrive and losses count (default: 1)",
             _number(0.01, 60, " seconds"),
             "S",
         ),
@@ -197,36 +197,32 @@ class WhatIfOptions:
     buffer: Annotated[
         int | None,
         _Packets(
-            "room in each queue of a port, not scaled by --rate-scale (default: 1500000)",
+            "size of each queue of a port, not scaled by --rate-scale (default: 1500000)",
             whole_number(1500, 10**9, of=" bytes"),
             "BYTES",
         ),
     ] = None
     detection: Annotated[
         float | None,
-        _Packets(
-            "seconds from a cut until the switches beside it notice (default: 0.01)", _number(0, 60, " seconds"), "S"
-        ),
+        _Packets("seconds until the switches at a cut link notice (default: 0.01)", _number(0, 60, " seconds"), "S"),
     ] = None
     controller_at: Annotated[
         str | None,
         _Packets(
-            "site of the controller, which other switches hear from after the delays of the links on the way "
-            "(default: the node whose farthest node is nearest)",
+            "site of the controller; its messages take the delay of the links on their way (default: the most central "
+            "node)",
             metavar="NODE",
         ),
     ] = None
     link_delay: Annotated[
         float | None,
-        _Packets(
-            "delay of each link that has none in the network's file (default: 0.005)", _number(0, 10, " seconds"), "S"
-        ),
+        _Packets("delay of links without one in the topology file (default: 0.005)", _number(0, 10, " seconds"), "S"),
     ] = None
     rate_scale: Annotated[
         float | None,
         _Packets(
-            "factor of all rates, so that large networks need less work (default: 1, or less for half a million data "
-            "packets in a run)",
+            "factor for all rates, which makes large networks faster to simulate (default: 1, or less to have at most "
+            "half a million data packets in a run)",
             _number(1e-9, 1, ""),
             "F",
         ),

@@ -66,7 +66,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
     parser.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
     parser.add_argument(
-        "--controllers", type=whole_number(1, 2), default=1, metavar="N", help="1, or 2 that are a pair (default: 1)"
+        "--controllers",
+        type=whole_number(1, 2),
+        default=1,
+        metavar="N",
+        help="controllers: 1, or a pair of 2 (default: 1)",
     )
     parser.add_argument(
         "--capacity",
@@ -103,8 +107,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="SHARE",
         help=(
-            "fill each tunnel by UDP to this share of its rate, up to 0.9, instead of running iperf3, so that queues "
-            "overflow where victims are added; without --kinds the plan stays the same then (default: 0)"
+            "instead of running iperf3, fill each tunnel with UDP to this share of its rate, up to 0.9, so that "
+            "queues overflow where victims are added; without --kinds the plan then stays the same (default: 0)"
         ),
     )
     parser.add_argument("--probes-only", action="store_true", help="no iperf3 flows next to the probes")
@@ -113,19 +117,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=0.0,
         metavar="S",
-        help="on a machine that forwards slowly: add this to the time that a failure may cost (default: 0)",
+        help="on a machine that forwards slowly: additional time that a failure may cost (default: 0)",
     )
     parser.add_argument(
         "--shrink",
         type=whole_number(0, 1000),
         default=0,
         metavar="RUNS",
-        help="after a finding, look for the shortest sequence of faults that reproduces one, in at most this many "
+        help="after a finding, search for the shortest sequence of faults that reproduces it, in at most this many "
         "further runs",
     )
     parser.add_argument("-o", "--output", type=path_name, metavar="FILE", help="write the report to this file, as JSON")
     suffixes = ", ".join(PICTURE_SUFFIXES)
-    parser.add_argument("--plot", type=picture_path, metavar="FILE", help=f"draw the run into this file: {suffixes}")
+    parser.add_argument("--plot", type=picture_path, metavar="FILE", help=f"draw the run: file ending in {suffixes}")
 
 
 def run(args: argparse.Namespace) -> int:

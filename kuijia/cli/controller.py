@@ -49,20 +49,20 @@ def add_listening_options(parser: argparse.ArgumentParser) -> None:
         type=whole_number(1, expected="bytes, a whole number above 0"),
         default=LARGEST_FILE,
         metavar="BYTES",
-        help="begin a new file of events at this size (default: %(default)s)",
+        help="start a new events file at this size (default: %(default)s)",
     )
     parser.add_argument(
         "--events-kept",
         type=whole_number(1, MOST_KEPT, expected=f"files, from 1 to {MOST_KEPT}"),
         default=KEPT_FILES,
         metavar="N",
-        help="keep this many earlier files of events (default: %(default)s)",
+        help="number of earlier events files to keep (default: %(default)s)",
     )
     parser.add_argument(
-        "--log-level", choices=LEVELS, default=DEFAULT_LEVEL, help="least level of lines to log (default: %(default)s)"
+        "--log-level", choices=LEVELS, default=DEFAULT_LEVEL, help="lowest level to log (default: %(default)s)"
     )
     parser.add_argument(
-        "--log-format", choices=FORMS, default=DEFAULT_FORM, help="form of these lines (default: %(default)s)"
+        "--log-format", choices=FORMS, default=DEFAULT_FORM, help="format of log lines (default: %(default)s)"
     )
     add_metrics_option(parser)
 
@@ -85,7 +85,10 @@ def add_listening_address(parser: argparse.ArgumentParser) -> None:
     )
     tls = add_tls_files(parser, "all three or none: switches then connect by TLS and show a certificate")
     tls.add_argument(
-        "--tls-bind", type=Path, metavar="FILE", help="lines `DATAPATH-ID SHA256-FINGERPRINT`: a switch's certificate"
+        "--tls-bind",
+        type=Path,
+        metavar="FILE",
+        help="file of lines `DATAPATH-ID SHA256-FINGERPRINT`",
     )
 
 
@@ -128,33 +131,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=DEFAULT_DRAIN,
         metavar="SECONDS",
-        help="time for which a replaced plan's paths are kept (default: %(default)g)",
+        help="time to keep the paths of a replaced plan (default: %(default)g)",
     )
     parser.add_argument(
-        "--reoptimise", action="store_true", help="after a failure, solve for the remaining network, and apply it"
+        "--reoptimise", action="store_true", help="after a failure, solve for the remaining network and apply that plan"
     )
     parser.add_argument(
         "--gray-loss",
         default=GRAY_LOSS,
         metavar="SHARE",
         help="share of lost packets, such as 0.5%%, above which a tunnel is avoided; 100%%: only if it loses all; "
-        "off: none (default: %(default)s)",
+        "off: never (default: %(default)s)",
     )
     parser.add_argument(
         "--ovsdb",
         metavar="ADDRESS",
-        help="with --liveness bfd: Open vSwitch database of the switches, unless the wiring file has another; ports of"
-        " sessions then follow the plan",
+        help="with --liveness bfd: Open vSwitch database of the switches, unless the wiring file has another; "
+        "the controller then adds and removes BFD ports as plans change",
     )
     add_bfd_interval(parser, "with --ovsdb")
     parser.add_argument(
         "--missing",
         choices=[each.value for each in Missing],
         default=Missing.REFUSE.value,
-        help="a plan for which switches lack something, such as queues, or links capacity, is refused, or applied "
-        "with a warning, or nothing is asked for (default: %(default)s)",
+        help="what to do with a plan if switches lack something, such as queues or link capacity: refuse it, apply it "
+        "with a warning, or apply it unchecked (default: %(default)s)",
     )
-    add_host_mtu(parser, told="; if given, hosts that are learned are told when theirs are larger")
+    add_host_mtu(parser, told="; if given, learned hosts get an ICMP error for larger ones")
     add_peers(parser)
 
 

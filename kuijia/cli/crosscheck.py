@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="PLAN",
-        help="compare the tables of this plan, with the options on tables (default: random plans and options)",
+        help="compare the tables of this plan, made with the options below (default: random plans and options)",
     )
     add_table_options(parser)
     parser.add_argument(

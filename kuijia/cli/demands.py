@@ -47,14 +47,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=share_of,
         default=0.2,
         metavar="SHARE",
-        help="bimodal: the share of large demands (default: %(default)g)",
+        help="bimodal: share of large demands (default: %(default)g)",
     )
     parser.add_argument(
         "--large-to-small",
         type=positive_number,
         default=4.0,
         metavar="RATIO",
-        help="bimodal: mean of the large demands over that of the small ones (default: %(default)g)",
+        help="bimodal: ratio of the mean large demand to the mean small one (default: %(default)g)",
     )
     parser.add_argument(
         "--pairs",
@@ -67,18 +67,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ncflow",
         type=ncflow_model_of,
         metavar="MODEL,...",
-        help=f"a model of NCFlow ({', '.join(NCFLOW_MODELS)}) with its parameters instead of --model, such as "
-        "uniform,most=0.46: the numbers that NCFlow and POP draw from the same seed, not scaled",
+        help=f"instead of --model, one of NCFlow's ({', '.join(NCFLOW_MODELS)}) with its parameters, such as "
+        "uniform,most=0.46: draws the numbers that NCFlow and POP draw from the same seed, unscaled",
     )
     parser.add_argument(
         "--factor",
         type=positive_number,
         default=1.0,
         metavar="F",
-        help="ncflow: multiplies all rates (default: %(default)g)",
+        help="ncflow: factor for all rates (default: %(default)g)",
     )
     scale = parser.add_mutually_exclusive_group()
-    scale.add_argument("--rate", type=positive_rate, metavar="RATE", help="pairs: demand of each, Mbit/s or as in 10G")
+    scale.add_argument("--rate", type=positive_rate, metavar="RATE", help="pairs: rate of each, Mbit/s or as in 10G")
     scale.add_argument("--total", type=positive_rate, metavar="RATE", help="sum of all demands, Mbit/s or as in 10G")
     scale.add_argument(
         "--max-utilisation",

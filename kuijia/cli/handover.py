@@ -10,7 +10,7 @@ from kuijia_app.framework.addresses import parse_address
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("address", metavar="HOST:PORT", help="--peer-listen of the active one")
+    parser.add_argument("address", metavar="HOST:PORT", help="address of the active one, its --peer-listen")
     add_tls_files(parser, "all three or none, as of a controller: its peers then connect by TLS")
 
 

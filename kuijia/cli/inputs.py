@@ -62,7 +62,7 @@ def _add_rate_unit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rate-unit",
         choices=RATE_UNITS,
-        help="unit of rates in files whose format leaves it open (default: what the reader assumes, and notes)",
+        help="unit of rates in files that do not state it (default: assumed by format, with a note)",
     )
 
 
@@ -84,10 +84,10 @@ def add_demands(parser: argparse.ArgumentParser, *, optional: bool = True, of_to
         "--row",
         type=whole_number(1, 10**9, expected="a whole number, one or more"),
         metavar="N",
-        help="number of the matrix in a file of several, from 1 (default: 1)",
+        help="matrix to read from a file of several, counted from 1 (default: 1)",
     )
     parser.add_argument(
-        "--drop-unreachable", action="store_true", help="leave out demands between nodes that are not connected"
+        "--drop-unreachable", action="store_true", help="ignore demands between nodes that are not connected"
     )
     if not of_topology:  # whose options have it
         _add_rate_unit(parser)

@@ -66,7 +66,7 @@ def add_live_actions(actions: Actions) -> None:
         "--after",
         type=whole_number(0, expected="a whole number, zero or more"),
         metavar="N",
-        help="begin with the events after number N; 0 for all that the lab has kept (default: new ones only)",
+        help="start after event N; 0: with the oldest that the lab keeps (default: new events only)",
     )
     watching.set_defaults(act=_watch)
     flow = actions.add_parser("flow", help="start an iperf3 flow from the host of A to that of B")
@@ -92,7 +92,7 @@ def add_live_actions(actions: Actions) -> None:
         help="class of traffic (default: %(default)s)",
     )
     flow.set_defaults(act=_flow)
-    stop = actions.add_parser("stop", help="end a flow before its time")
+    stop = actions.add_parser("stop", help="end a flow early")
     stop.add_argument("flow", metavar="FLOW", help="name of the flow, such as f1")
     stop.set_defaults(act=_stop)
 
@@ -147,7 +147,7 @@ def _stop(args: argparse.Namespace) -> int:
 def add_changes(actions: Actions) -> None:
     update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
     add_demands(update, of_topology=False)
-    update.add_argument("--plan", type=Path, metavar="PLAN", help="plan file to put in force instead, verified before")
+    update.add_argument("--plan", type=Path, metavar="PLAN", help="plan file to apply instead, after verifying it")
     update.set_defaults(act=_update)
     withdraw = actions.add_parser(
         "withdraw", help="withdraw the plan, or an update under way, which leaves the previous plan in force"
@@ -259,10 +259,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--inventory",
         type=Path,
         metavar="FILE",
-        help="run it on physical boxes, as in docs/boxes.md (default: emulate it on this machine)",
+        help="YAML file of physical boxes to run on, see docs/boxes.md (default: emulate on this machine)",
     )
     add_metrics_option(up)
-    up.add_argument("--web", action="store_true", help="then serve the lab as a page until Ctrl-C; the lab stays up")
+    up.add_argument("--web", action="store_true", help="also serve the lab as a page until Ctrl-C; the lab stays up")
     lab_web.add_serving(up)
     up.set_defaults(act=_up)
 

@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public name for it
     """Add the actions of this module to those of `kuijia lab`."""
-    web = actions.add_parser("web", help="show the lab or a model of a network as a page, where links can be cut")
+    web = actions.add_parser("web", help="show the lab, or a model of a network, on a page where a click cuts links")
     add_topology(web, required=False)
     add_demands(web)
     add_tunnels(web)
@@ -103,8 +103,8 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     web.add_argument(
         "--backend",
         choices=BACKENDS,
-        help="the running lab (boxes: one on physical boxes), or a model of the network: rates "
-        "(flow) or, for small ones, packets (packet) (default: flow with TOPOLOGY, else lab)",
+        help="the running lab (boxes: on physical boxes), or a model of the network: rates (flow), or packets (packet, "
+        "for small networks) (default: flow with TOPOLOGY, else lab)",
     )
     web.add_argument(
         "--schemes",
@@ -117,14 +117,14 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
         "--traffic",
         choices=("tcp", "udp"),
         default=TRAFFIC,
-        help="traffic of the demands in a model: it adapts to its share, or loses its excess (default: %(default)s)",
+        help="traffic in a model: tcp adapts to its share, udp loses the excess (default: %(default)s)",
     )
     web.add_argument(
         "--consoles",
         action="store_true",
         help="allow the page to run commands on the hosts of an emulated lab, as root",
     )
-    web.add_argument("--record", type=Path, metavar="DIR", help="folder for a recording of the session")
+    web.add_argument("--record", type=Path, metavar="DIR", help="folder in which to record the session")
     add_serving(web)
     web.set_defaults(act=_web)
 
@@ -142,7 +142,7 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
 
 def add_serving(parser: argparse.ArgumentParser) -> None:
     """Add the options of the server."""
-    parser.add_argument("--view", action="store_true", help="only show: refuse all actions")
+    parser.add_argument("--view", action="store_true", help="show only: refuse all actions")
     parser.add_argument(
         "--port",
         type=whole_number(0, 65535),
@@ -163,11 +163,11 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="further name by which browsers may address the server, such as that of a reverse proxy or of its "
-        "certificate; may be repeated, and with TLS the first is printed",
+        help="another name by which browsers may address the server, such as that of a reverse proxy or of its "
+        "certificate; can be repeated; with TLS the first is printed",
     )
     tls = parser.add_argument_group("TLS", "both or none: the server then speaks HTTPS only")
-    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, in PEM")
+    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="private key of the server, in PEM")
     tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="its certificate, as of `kuijia pki web`")
 
 

@@ -58,22 +58,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     _action(actions, "list", "show all certificates and when they expire", _list)
 
-    status = _action(actions, "status", "list those that expire soon; exit status 1 if there are any", _expiring)
+    status = _action(actions, "status", "list certificates that expire soon; exit status 1 if any do", _expiring)
     status.add_argument(
         "--within",
         type=_days,
         default=WARNING_DAYS,
         metavar="DAYS",
-        help="days that count as soon (default: %(default)s)",
+        help="list those that expire within this many days (default: %(default)s)",
     )
 
-    renew = _action(actions, "renew", "replace certificates by ones with a new validity", _renew)
+    renew = _action(actions, "renew", "replace certificates with ones valid for longer", _renew)
     renew.add_argument("names", nargs="*", metavar="NAME", help=f"holders, or `{AUTHORITY_FILE}` for the authority")
     renew.add_argument(
         "--within",
         type=_days,
         metavar="DAYS",
-        help="only those that expire within this many days; without NAME, of all certificates",
+        help="renew only those that expire within this many days; without NAME, of all",
     )
     renew.add_argument("--new-key", action="store_true", help="make new private keys as well")
     renew.add_argument(

@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--items",
         action="store_true",
-        help=f"write {ITEMS} instead: every item of the papers with its verdict; DIR is a copy of docs/results",
+        help=f"write {ITEMS} instead, with the verdict on every item of the papers; DIR is a copy of docs/results",
     )
 
 

@@ -49,8 +49,8 @@ _OF_MOST: Mapping[str, Mapping[str, object]] = {
         "help": "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it (default: {capacities})",
     },
     "repetitions": {"type": positive_count, "metavar": "N", "help": "measure everything N times (default: 1)"},
-    "quick": {"action": "store_true", "help": "measure less, for a shorter time and less precisely"},
-    "full": {"action": "store_true", "help": "the full published extent (default: a part of it)"},
+    "quick": {"action": "store_true", "help": "measure less and for a shorter time, less precisely"},
+    "full": {"action": "store_true", "help": "measure everything published (default: a part of it)"},
 }
 """Options of most experiments. Where one changes nothing it may be given all the same, and a note says so."""
 

@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=whole_number(1, 0xFFFF, expected="1 to 65535 seconds"),
         default=_DEFAULTS.idle_timeout,
         metavar="SECONDS",
-        help="time for which switches keep the entry of a flow that sends nothing (default: %(default)s)",
+        help="time until switches remove the entry of a flow that sends nothing (default: %(default)s)",
     )
     add_neighbours(parser)
     add_wiring(parser)
@@ -78,14 +78,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=[each.value for each in MISSING],
         default=MISSING[0].value,
-        help="probe links and avoid those that carry nothing, or probe none (default: %(default)s)",
+        help="probe links and avoid those that carry nothing (warn), or do not probe (ignore) (default: %(default)s)",
     )
     parser.add_argument(
         "--gray-loss",
         default=GRAY_LOSS,
         metavar="SHARE",
         help="share of lost frames, such as 0.5%%, above which a link is avoided; 100%%: only if it loses all; "
-        "off: none (default: %(default)s)",
+        "off: never (default: %(default)s)",
     )
     add_host_mtu(parser)
     add_peers(parser)

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--plot",
         type=picture_path,
         metavar="FILE",
-        help=f"draw the network with utilisations, into a file that ends in {', '.join(PICTURE_SUFFIXES)}",
+        help=f"draw the network with its utilisations: file ending in {', '.join(PICTURE_SUFFIXES)}",
     )
 
 

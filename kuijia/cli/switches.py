@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     check = actions.add_parser("check", help="list what is missing, per switch and port")
     check.set_defaults(act=_check)
-    supply = actions.add_parser("prepare", help="add what is missing; the previous state is noted on the switch")
+    supply = actions.add_parser("prepare", help="add what is missing; the switch keeps a note of its previous state")
     supply.set_defaults(act=_prepare)
     back = actions.add_parser("restore", help="restore the previous state")
     back.set_defaults(act=_restore)
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         )
         add_host_mtu(action)
         action.add_argument(
-            "--labelled-hosts", action="store_true", help="packets of hosts may have a label of their own"
+            "--labelled-hosts", action="store_true", help="hosts may send packets that already carry a label"
         )
         add_bfd_interval(action, "with --liveness bfd")
         add_tls_files(action, "all three for databases at ssl:HOST:PORT")

@@ -80,8 +80,8 @@ def add_neighbours(parser: argparse.ArgumentParser) -> None:
         "--neighbours",
         choices=[each.value for each in Neighbours],
         default=Neighbours.WIRING.value,
-        help="sites whose hosts the controller learns, and answers as their gateway: those with a gateway in the wiring"
-        " file, none, or all (default: %(default)s)",
+        help="sites where the controller learns hosts and answers as their gateway: those with a gateway in the wiring "
+        "file, none (static), or all (learned) (default: %(default)s)",
     )
 
 
@@ -91,7 +91,7 @@ def add_wiring(parser: argparse.ArgumentParser) -> None:
         "--wiring",
         default="",
         metavar="FILE",
-        help="datapath ids, ports and prefixes of your own switches, see docs/wiring.md (default: by the topology)",
+        help="file with numbers and prefixes of your own switches, see docs/wiring.md (default: by the topology)",
     )
 
 

@@ -30,7 +30,7 @@ _LISTED = 8
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     describe = actions.add_parser(
-        "describe", help="show size, capacities, connectivity, and the assumptions about the file"
+        "describe", help="show size, capacities, connectivity, and what was assumed about the file"
     )
     add_topology(describe)
     _add_conventions(describe)

@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--plan",
         type=Path,
         metavar="PLAN",
-        help="plan file to examine, in place of TOPOLOGY and DEMANDS; the option's name may be left out",
+        help="plan file to study instead of TOPOLOGY and DEMANDS, also without `--plan`",
     )
     add_options(parser, WhatIfOptions)
     add_alias(parser, "--scheme", "--schemes")

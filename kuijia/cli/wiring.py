@@ -47,13 +47,16 @@ SPARE_SECONDS = 120
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
-    example = actions.add_parser("example", help="write the default numbers of a topology, as a file to start from")
+    example = actions.add_parser("example", help="write the default numbers of a topology, a file to start from")
     add_topology(example)
     example.set_defaults(act=_example)
 
     discover = actions.add_parser("discover", help="probe the links between switches that connect to this command")
     discover.add_argument(
-        "topology", nargs="?", metavar="TOPOLOGY", help="names the switches by their links, and says when all are there"
+        "topology",
+        nargs="?",
+        metavar="TOPOLOGY",
+        help="topology to match: names the switches, and ends the search once all links are found",
     )
     add_reading(discover)
     discover.add_argument(
@@ -61,25 +64,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NODE=DATAPATH-ID",
-        help="datapath id of a node, where the links leave a choice; can be repeated",
+        help="datapath id of a node, if the links fit several; can be repeated",
     )
     discover.add_argument(
         "--not-ours",
         action="append",
         default=[],
         metavar="DATAPATH-ID[/MASK]",
-        help="switches of others, which are left alone; can be repeated",
+        help="other switches, to leave alone; can be repeated",
     )
     discover.add_argument(
         "--seconds",
         type=whole_number(1, MOST_SECONDS, of=" seconds"),
         default=DEFAULT_SECONDS,
-        help="time after which it ends in any case (default: %(default)s)",
+        help="longest time to probe (default: %(default)s)",
     )
     add_listening_address(discover)
     discover.set_defaults(act=_discover)
 
-    from_ovs = actions.add_parser("from-ovs", help="take numbers from what ovs-ofctl or ovs-vsctl prints")
+    from_ovs = actions.add_parser("from-ovs", help="read the numbers from the output of ovs-ofctl or ovs-vsctl")
     from_ovs.add_argument(
         "interfaces", type=Path, metavar="INTERFACES", help="YAML file: the interface of each link, see docs/wiring.md"
     )

@@ -30,7 +30,7 @@ from kuijia_app.tables.wiring_file import parse_mask
 OPTION_GROUP = "discovery"
 OPTIONS = [
     cfg.StrOpt("result", help="file for the findings, in JSON"),
-    cfg.FloatOpt("seconds", default=30.0, help="time after which it ends in any case"),
+    cfg.FloatOpt("seconds", default=30.0, help="longest time to probe"),
     cfg.IntOpt("switches", default=0, help="switches to expect, 0 if unknown"),
     cfg.IntOpt("links", default=0, help="links to expect between them"),
     cfg.ListOpt("not_ours", default=[], help="datapath ids, perhaps with masks, of switches to leave alone"),

@@ -35,7 +35,7 @@ class FailureScheme(ABC):
 
     @property
     def is_precut(self) -> bool:
-        """True if tables alone are all of the scheme: no controller changes them after a failure, as in simulations."""
+        """True if the scheme is in the tables alone: no controller changes them after a failure, as in simulations."""
         return self.on_switches and not self.renormalises
 
     def demotes(self, role: str) -> bool:
