@@ -116,6 +116,23 @@ def test_the_wheel_zooms_with_ctrl_alone_at_the_point_under_the_mouse(visit: Vis
     assert visit.page.evaluate(other) < whole[0] - 1
 
 
+def test_full_screen_enlarges_one_view_and_a_second_click_leaves_it(visit: Visit) -> None:
+    def height() -> float:
+        box = visit.page.locator("[data-view=kuijia] .drawing").bounding_box()
+        assert box is not None
+        return box["height"]
+
+    before = height()
+    button(visit, "Full screen").click()
+    visit.wait("() => document.fullscreenElement?.dataset.view === 'kuijia'")
+    visit.wait("before => document.querySelector('.drawing').clientHeight > before + 50", before)
+    visit.click_on_drawing(f"{LINK} from s2")
+    visit.wait_for_state("link", LINK, "down")
+    button(visit, "Full screen").click()
+    visit.wait("() => document.fullscreenElement === null")
+    assert height() == pytest.approx(before, abs=1)
+
+
 def test_a_drawing_is_saved_as_a_picture_of_its_size(visit: Visit, tmp_path: Path) -> None:
     with visit.page.expect_download() as download:
         button(visit, "PNG of the drawing").click()
