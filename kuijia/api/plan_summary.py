@@ -19,7 +19,7 @@ def plan_summary(plan: Plan, tunnels_per_pair: int, listed: int | None) -> Lines
     return [
         _size(plan),
         *_allocated(plan),
-        f"{plan.solver}: {_time(plan.solve_seconds)}",
+        *([] if plan.solver == "none" else [f"{plan.solver}: {_time(plan.solve_seconds)}"]),
         "",
         "tunnels (share of the pair's traffic, rate set aside, path)"
         if plan.protected_failures

@@ -219,8 +219,12 @@ class Table:
         return frame_of([column.in_frame for column in self.columns], self.rows)
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the table as CSV with plain numbers; with a path also write it there. Raises InputError."""
-        return written(csv_text(self.heads, self.rows), path)
+        """Return the table as CSV, with the columns of `to_frame`; with a path also write it there.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        return written(csv_text([column.in_frame for column in self.columns], self.rows), path)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dictionary for each row."""
@@ -230,10 +234,16 @@ class Table:
     def __getitem__(self, column: str) -> tuple[Any, ...]: ...
 
     @overload
-    def __getitem__(self, column: list[str]) -> Table: ...
+    def __getitem__(self, column: list[str] | slice) -> Table: ...
 
-    def __getitem__(self, column: str | list[str]) -> tuple[Any, ...] | Table:
-        """Return the cells of a column, or a table of the columns in a list; raises KeyError without them."""
+    def __getitem__(self, column: str | list[str] | slice) -> tuple[Any, ...] | Table:
+        """Return the cells of a column, or a table of the columns in a list or the rows of a slice.
+
+        Raises:
+            KeyError: there is no such column.
+        """
+        if isinstance(column, slice):
+            return replace(self, rows=self.rows[column])
         if isinstance(column, list):
             places = [self._place(each) for each in column]
             rows = (tuple(row[place] for place in places) for row in self.rows)

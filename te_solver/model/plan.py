@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from kuijia_base.errors import UnsoundError, quoted
-from kuijia_base.quantities import counted, rate_of
+from kuijia_base.quantities import counted, rate_of, share
 from te_solver.model.topology import Topology
 
 Weight = Literal["hops", "delay", "inverse-capacity"]
@@ -127,9 +127,12 @@ class Plan:
 
     def __repr__(self) -> str:
         """Name the network, the plan's size and its result: data of a large plan would fill thousands of screens."""
+        busiest = self.maximum_utilisation
+        overload = f", busiest link {share(busiest)}" if busiest > 1 + TOLERANCE else ""
         return (
             f"{type(self).__name__}({self.topology.name!r}, {counted(len(self.pairs), 'pair')}, "
-            f"{counted(len(self.tunnels), 'tunnel')}, {self.objective}: {rate_of(self.allocated, self.demand)})"
+            f"{counted(len(self.tunnels), 'tunnel')}, {self.objective}: {rate_of(self.allocated, self.demand)}"
+            f"{overload})"
         )
 
     @property

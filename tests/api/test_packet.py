@@ -165,7 +165,6 @@ def test_tables_are_written_as_csv(tmp_path: Path) -> None:
     table = found.table()
     assert (tmp_path / "table.csv").exists() is False
     assert table.to_csv(tmp_path / "table.csv") == (tmp_path / "table.csv").read_text()
-    assert table.to_csv().splitlines()[0].split(",") == list(table.heads)
     assert table.tail(1).rows == table.rows[-1:]
     assert found.to_csv(tmp_path / "packet.csv") == (tmp_path / "packet.csv").read_text()
     with pytest.raises(KeyError, match="did you mean slowdown_mean"):

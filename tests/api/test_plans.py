@@ -163,17 +163,20 @@ def test_tables_have_a_row_for_each_pair_tunnel_and_link(fig1: kuijia.Plan) -> N
         fig1.table("nodes")  # type: ignore[arg-type]
 
 
-def test_the_columns_of_a_table_are_names_and_those_of_its_frame_have_units(fig1: kuijia.Plan) -> None:
+def test_the_columns_of_a_table_are_names_and_those_of_its_frame_and_file_have_units(fig1: kuijia.Plan) -> None:
     table = fig1.table("links")
     assert list(table.columns) == ["source", "target", "capacity", "load", "utilisation"]
     assert list(table.to_frame()) == ["source", "target", "capacity_mbps", "load_mbps", "utilisation"]
+    assert table.to_csv().splitlines()[0].split(",") == list(table.to_frame())
 
 
 def test_a_list_of_columns_makes_a_table_of_them_as_in_pandas(fig1: kuijia.Plan) -> None:
     table = fig1.table("links")[["load", "target"]].head(1)
     assert (table.heads, table.rows) == (("load", "target"), ((pytest.approx(1000.0), "s2"),))
     assert repr(table).splitlines() == ["    load  target", "1 Gbit/s  s2"]
-    for wrong in (0, slice(0, 2), ["load", "laod"], "laod"):
+    assert table[:1] == table == fig1.table("links")[:1][["load", "target"]]
+    assert table[1:].rows == ()
+    for wrong in (0, ["load", "laod"], "laod"):
         with pytest.raises(KeyError):
             table[wrong]  # type: ignore[index]
 
@@ -233,6 +236,7 @@ def test_given_paths_make_a_plan_that_may_overload_links() -> None:
         (("s1", "s2", "s4"), 500.0),
     ]
     assert plan.maximum_utilisation == 1.5
+    assert "none: " not in plan.summary()  # no solver has made it
     study = kuijia.whatif(plan, schemes=["kuijia"], failures="s2-s4")
     assert study.table().to_dicts()[0]["lost"] == pytest.approx(0.5)  # victims wait behind 1,500 Mbit/s on a full link
 

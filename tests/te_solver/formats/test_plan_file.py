@@ -34,8 +34,10 @@ PLAN = Plan(
 )
 
 
-def test_the_repr_of_a_plan_is_a_line() -> None:
-    assert repr(PLAN) == "Plan('net', 2 pairs, 3 tunnels, max-throughput: 17.5 of 17.5 Mbit/s)"
+def test_the_repr_of_a_plan_is_a_line_that_tells_an_overload() -> None:
+    plain = "Plan('net', 2 pairs, 3 tunnels, max-throughput: 17.5 of 17.5 Mbit/s)"
+    assert repr(PLAN) == plain
+    assert repr(replace(PLAN, topology=PLAN.topology.scaled(0.8))) == f"{plain[:-1]}, busiest link 125.00%)"
 
 
 @st.composite
