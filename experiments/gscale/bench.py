@@ -18,6 +18,7 @@ from experiments.measuring.emulation import (
     MeasuredFlow,
     Reaction,
     Sending,
+    describe_run,
     evaluate,
     failure_of,
     record_failure,
@@ -33,12 +34,10 @@ from kuijia_app.tables.wiring import Wiring
 from te_solver.model.plan import Tunnel
 from te_solver.schemes.all_schemes import failure_scheme
 from te_solver.schemes.failure_scheme import VICTIM
-from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab
+from testbed.lab.lab import Ground, Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine
-from testbed.network.network_options import NetworkOptions
+from testbed.network.bridges import NetworkOptions
 from testbed.traffic.hash_probe import EgressFlowKey, Protocol
 from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from experiments.hedera.schemes import ECMP, NON_BLOCKING, ONE_TREE, PORTS_OF_SWITCH, centre_of
+from experiments.measuring.emulation import describe_run
 from experiments.measuring.load import LoadWatch, MachineLoad, overload
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
@@ -18,17 +19,15 @@ from kuijia_app.tables.wiring import Neighbours
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import TestbedError
 from te_solver.formats.topology_file import save_topology
-from testbed.controllers.application_process import LISTEN_PORT, Framework
+from testbed.controllers.application_process import LISTEN_PORT, Event, Framework
 from testbed.controllers.controller_process import SchedulerProcess
-from testbed.controllers.event_history import Event
-from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine, require_emulation
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory
+from testbed.network.bridges import NetworkOptions
 from testbed.network.leftovers import remove_leftovers
 from testbed.network.network import EmulatedNetwork
-from testbed.network.network_options import NetworkOptions
 
 _QUIET_TIMEOUT = 30.0
 """Timeout in seconds; quiet takes two or three seconds with rounds every second."""

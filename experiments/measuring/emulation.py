@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from experiments.experiment import Settings
 from experiments.measuring.failure_run import END_SECONDS, Phases, WantedFlow, roles_of
@@ -14,13 +16,15 @@ from experiments.measuring.load import LoadWatch, MachineLoad
 from experiments.results.result import FlowResult, NoticedCut, Series, Window
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_base.errors import InputError, TestbedError
+from kuijia_base.manifest import describe_program, describe_time
 from te_solver.model.topology import Topology
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
-from testbed.lab.failures import LinkEvent
-from testbed.lab.grounds import Emulation, Ground
-from testbed.lab.lab import Lab
+from testbed.lab.cuts import LinkEvent
+from testbed.lab.lab import Emulation, Ground, Lab
 from testbed.machine.machine import Machine, examine_machine, require_emulation
+from testbed.network.calibration import LinkCalibration
+from testbed.network.lab_network import LabNetwork
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.traffic.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
@@ -297,3 +301,28 @@ def ground_of(settings: Settings, topology: Topology, sites: Iterable[str]) -> t
     inventory.require_fit(topology)
     inventory.require_hosts(set(sites))
     return BoxGround(inventory), examine_machine()
+
+
+def describe_run(
+    machine: Machine, network: LabNetwork, calibration: Sequence[LinkCalibration], started_at: float, duration: float
+) -> dict[str, Any]:
+    """Return versions, machine and network of a run, ready for JSON.
+
+    Args:
+        machine: as `testbed.machine.machine` found it before the run.
+        network: network of the measurement; it may have been stopped.
+        calibration: rates of its links before the run, in Mbit/s; empty if they were not measured.
+        started_at: Unix time in seconds.
+        duration: seconds.
+    """
+    return {
+        **describe_program(),
+        **describe_time(started_at, duration),
+        "open_vswitch": machine.programs["ovs-vswitchd"],
+        "iperf3": machine.programs["iperf3"],
+        "mininet": machine.mininet,
+        **network.describe(),
+        "cpu": {"model": machine.cpu_model, "count": machine.cpu_count},
+        "load_average": [round(load, 2) for load in os.getloadavg()],
+        "calibration": [asdict(link) for link in calibration],
+    }

@@ -13,6 +13,7 @@ from experiments.measuring.emulation import (
     LinkCut,
     MeasuredFlow,
     Sending,
+    describe_run,
     evaluate,
     failure_of,
     ground_of,
@@ -43,12 +44,10 @@ from kuijia_base.progress import Progress
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
-from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab
+from testbed.lab.lab import Ground, Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine
-from testbed.network.network_options import NetworkOptions
+from testbed.network.bridges import NetworkOptions
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import partial
 
 from experiments.experiment import Outcome, Settings
 from experiments.grid import Execution
-from experiments.measuring.emulation import ground_of
+from experiments.measuring.emulation import describe_run, ground_of
 from experiments.measuring.load import LoadWatch, believable
 from experiments.recovery.report import (
     AFTER_SECONDS,
@@ -31,11 +31,9 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_base.errors import TestbedError
 from kuijia_base.progress import Progress
 from te_solver.model.plan import Plan, Tunnel
-from testbed.lab.failures import fail_link, heal_link
-from testbed.lab.grounds import Ground
-from testbed.lab.lab import Lab
+from testbed.lab.cuts import fail_link, heal_link
+from testbed.lab.lab import Ground, Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks_seen_by
 from testbed.traffic.ticks import TickFlow

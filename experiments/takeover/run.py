@@ -9,6 +9,7 @@ from functools import partial
 
 from experiments.experiment import Outcome
 from experiments.grid import Execution
+from experiments.measuring.emulation import describe_run
 from experiments.measuring.load import LoadWatch, believable, overload
 from experiments.takeover.report import (
     CUT_AFTER,
@@ -47,8 +48,7 @@ from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.manifest import describe_run
-from testbed.links.link_state import set_devices
+from testbed.links.port_status import set_devices
 from testbed.machine.machine import require_emulation
 
 _SUCCESSOR_SECONDS = 30.0

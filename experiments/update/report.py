@@ -19,7 +19,7 @@ from te_solver.programs.program import Options
 from te_solver.solve import solve
 
 if TYPE_CHECKING:  # which only Linux can import
-    from testbed.lab.lab_changes import PlanUpdate
+    from testbed.lab.cuts import PlanUpdate
 
 
 NETWORK = "fig1"

@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.experiment import Outcome
 from experiments.grid import Execution
-from experiments.measuring.emulation import ground_of
+from experiments.measuring.emulation import describe_run, ground_of
 from experiments.measuring.load import LoadWatch, believable, overload
 from experiments.measuring.packet_options import Notice
 from experiments.measuring.packet_run import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
@@ -38,10 +38,9 @@ from simulator.planned.events import Replace, Timing
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from te_solver.model.plan import Plan
+from testbed.lab.cuts import PlanUpdate
 from testbed.lab.lab import Lab
-from testbed.lab.lab_changes import PlanUpdate
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.manifest import describe_run
 from testbed.traffic.ticks import TickFlow
 
 _FIRST_SOURCE_PORT, _FIRST_TARGET_PORT = 20000, 30000

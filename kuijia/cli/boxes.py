@@ -26,9 +26,8 @@ from testbed.boxes.fleet import Examination, Fleet
 from testbed.boxes.inventory import BoxInventory, read_inventory
 from testbed.boxes.plans import Target
 from testbed.boxes.watch import BoxesWatch
-from testbed.machine.clocks import ClockOffset
-from testbed.network.link_rates import require_possible_links
-from testbed.network.network_options import NetworkOptions
+from testbed.machine.programs import ClockOffset
+from testbed.network.bridges import NetworkOptions, require_possible_links
 
 DEFAULT_CAPACITY, DEFAULT_BUFFER_PACKETS = 20.0, 50
 """Defaults of the experiments, so that these find the boxes as they need them."""

@@ -39,11 +39,7 @@ from te_solver.model.demands import scaled_to
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from testbed.boxes.inventory import read_inventory
-from testbed.lab.lab_client import ask_lab, on_host, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
-from testbed.lab.lab_order import Order
-from testbed.lab.lab_plans import require_served
-from testbed.lab.lab_requests import MOST_FLOW_SECONDS, MOST_PRIORITY
-from testbed.lab.texts import (
+from testbed.lab.journal import (
     flow_text,
     handover_text,
     link_text,
@@ -52,6 +48,10 @@ from testbed.lab.texts import (
     reaction_text,
     withdrawn_text,
 )
+from testbed.lab.lab_client import ask_lab, on_host, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
+from testbed.lab.lab_options import Order
+from testbed.lab.lab_plans import require_served
+from testbed.lab.lab_requests import MOST_FLOW_SECONDS, MOST_PRIORITY
 
 if TYPE_CHECKING:
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # it has no public name

@@ -23,12 +23,10 @@ from testbed.boxes.changes import BoxStep
 from testbed.boxes.controller_place import call_controller
 from testbed.boxes.record import BoxRecord
 from testbed.boxes.survey import clock, survey
-from testbed.links.flow_keys import EgressFlowKey
-from testbed.links.label_observer import LabelObserver
+from testbed.links.label_observer import EgressFlowKey, LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
-from testbed.links.link_state import are_running, bring_up, is_running
 from testbed.links.load_counters import count_load
-from testbed.links.port_status import SwitchPort, switch_ports
+from testbed.links.port_status import SwitchPort, are_running, bring_up, is_running, switch_ports
 from testbed.machine.network_namespace import namespace_named
 from testbed.machine.processes import SocketKind
 from testbed.machine.programs import LocalProgram

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kuijia_app.tables.needs import HOST_MTU
-from testbed.boxes.bundle import NEEDED_PYTHON
 from testbed.boxes.changes import Facts
 from testbed.boxes.inventory import Box, HostBox, SwitchBox
+from testbed.boxes.ssh import NEEDED_PYTHON
 from testbed.machine.ovs import Datapath
 from testbed.machine.versions import OLDEST_IPERF, OLDEST_OVS, dotted, is_older
-from testbed.network.link_rates import LINK_MTU
+from testbed.network.bridges import LINK_MTU
 
 Cable = tuple[tuple[str, str], tuple[str, str]]
 Heard = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]

@@ -19,9 +19,9 @@ from testbed.boxes.controller_place import stand_in
 from testbed.boxes.inventory import Box, BoxInventory, HostBox, SwitchBox, read_inventory
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection
-from testbed.links.link_state import CARRIER_SECONDS
-from testbed.machine.clocks import ClockOffset, ask_clock
-from testbed.machine.trusted_folders import read_record
+from testbed.links.port_status import CARRIER_SECONDS
+from testbed.machine.programs import ClockOffset, ask_clock
+from testbed.machine.run_directory import read_record
 from testbed.network.leftovers import BOXES_NOTE
 
 _CHANGE_SECONDS = 120.0

@@ -23,21 +23,19 @@ from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, SshConnection
 from testbed.controllers.application_process import Listening
-from testbed.links.flow_keys import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming
-from testbed.links.link_state import CARRIER_SECONDS
 from testbed.links.load_counters import LoadCounters
-from testbed.machine.clocks import ClockOffset, ask_clock
+from testbed.links.port_status import CARRIER_SECONDS
 from testbed.machine.ovs import Datapath
 from testbed.machine.processes import SocketKind
+from testbed.machine.programs import ClockOffset, ask_clock
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.bfd import BfdCables
-from testbed.network.bridges import Bridge, controller_arguments
+from testbed.network.bridges import Bridge, NetworkOptions, controller_arguments, require_possible_links
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.lab_network import LabelWatch
 from testbed.network.leftovers import remove_leftovers
-from testbed.network.link_rates import require_possible_links
-from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import (
     SHOW_ALL,
     PortCounters,

@@ -22,10 +22,16 @@ from testbed.boxes.changes import (
 )
 from testbed.boxes.inventory import Box, BoxInventory, HostBox, SwitchBox
 from testbed.machine.ovs import Datapath
-from testbed.network.bridges import LAB_KEY, Bridge, Port, bridge_arguments
-from testbed.network.link_rates import LINK_MTU
-from testbed.network.network_options import NetworkOptions
-from testbed.network.site_commands import site_commands, site_host
+from testbed.network.bridges import (
+    LAB_KEY,
+    LINK_MTU,
+    Bridge,
+    NetworkOptions,
+    Port,
+    bridge_arguments,
+    site_commands,
+    site_host,
+)
 
 _NAMESPACE = "kuijia"
 _NO_HOST = "-none"

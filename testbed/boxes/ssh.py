@@ -2,11 +2,13 @@
 
 It is the OpenSSH client's, so that users' configuration, agents, jump hosts and known host keys hold as everywhere
 else. It never asks: without a key that the box accepts, or a host key that is known, there is no connection. One
-connection per box is kept, over which orders go as JSON: nothing but a constant is ever read by the shell there.
+connection per box is kept, over which orders go as JSON: nothing but a constant is ever read by the shell there. It
+sends the agent first, whose modules the box's own Python runs from memory.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import select
@@ -14,17 +16,86 @@ import shlex
 import subprocess
 import threading
 import time
+import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any
 
 from kuijia_base.bounded_output import LONGEST_OUTPUT, Tail, one_line
+from kuijia_base.commands import MODULES
 from kuijia_base.errors import TestbedError
 from testbed.boxes.agent import GREETING, SIGN_OF_LIFE_SECONDS
-from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
+
+NEEDED_PYTHON = (3, 10)
+
+AGENT = "testbed.boxes.agent"
+
+MODULES_ON_BOX = (
+    "kuijia/__init__.py",
+    "kuijia/rooms.py",
+    "kuijia_app/__init__.py",
+    "kuijia_app/preparation/__init__.py",
+    "kuijia_app/preparation/completion.py",
+    "kuijia_base/__init__.py",
+    "kuijia_base/errors.py",
+    "testbed/__init__.py",
+    "testbed/boxes/__init__.py",
+    "testbed/boxes/agent.py",
+    "testbed/boxes/box_actions.py",
+    "testbed/boxes/box_switch.py",
+    "testbed/boxes/changes.py",
+    "testbed/boxes/controller_place.py",
+    "testbed/boxes/record.py",
+    "testbed/boxes/survey.py",
+    "testbed/links/__init__.py",
+    "testbed/links/label_observer.py",
+    "testbed/links/link_probes.py",
+    "testbed/links/port_status.py",
+    "testbed/links/load_counters.py",
+    "kuijia_app/preparation/send_buffer.py",
+    "testbed/machine/__init__.py",
+    "kuijia_base/bounded_output.py",
+    "kuijia_base/commands.py",
+    "testbed/machine/network_namespace.py",
+    "testbed/machine/processes.py",
+    "testbed/machine/programs.py",
+    "testbed/machine/run_directory.py",
+)
+"""Modules that import only each other and the standard library; a test runs them that way."""
+
+BOOTSTRAP = f"""
+import sys
+if sys.version_info < {NEEDED_PYTHON}:
+    sys.exit("Python %d.%d is too old" % sys.version_info[:2])
+import os
+source = open(0, "rb", buffering=0)
+left = int(source.readline() or 0)
+held = os.memfd_create("kuijia")
+while left:
+    part = source.read(left)
+    if not part:
+        sys.exit("the connection was lost")
+    left -= os.write(held, part)
+sys.path.insert(0, "/proc/self/fd/%d" % held)
+from {AGENT} import serve
+serve(source)
+""".strip()
+"""Reads a length, that many bytes of the bundle, and then orders, all from standard input; leaves no file behind."""
+
+
+@cache
+def bundle() -> bytes:
+    """Return the modules as a ZIP file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in MODULES_ON_BOX:
+            archive.write(MODULES / name, name)
+    return packed.getvalue()
+
 
 CONNECT_SECONDS = 10
 ANSWER_SECONDS = 30.0

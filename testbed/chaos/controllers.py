@@ -15,8 +15,7 @@ from testbed.chaos.relay import Channel, Relay, Rule
 from testbed.controllers.application_process import Listening
 from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.controller_set import ControllerSet, LabController
-from testbed.lab.lab import Lab
-from testbed.lab.lab_controllers import ports_of
+from testbed.lab.lab import Lab, ports_of
 from testbed.lab.lab_options import LabOptions
 
 CLOCK_JUMP = 86_400.0

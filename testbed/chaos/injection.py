@@ -22,13 +22,12 @@ from testbed.chaos.faults import ChaosFault
 from testbed.chaos.oracle import PlanInForce
 from testbed.chaos.relay import Rule
 from testbed.chaos.timeline import FOREVER, FaultSpan
-from testbed.lab.grounds import Emulation
-from testbed.lab.lab import Lab
-from testbed.links.link_state import set_devices
+from testbed.lab.lab import Emulation, Lab
+from testbed.links.port_status import set_devices
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory
+from testbed.network.bridges import NetworkOptions
 from testbed.network.lab_network import LabNetwork
-from testbed.network.network_options import NetworkOptions
 
 _MOUNTS = Path("/proc/thread-self/ns/mnt")
 _CLONE_NEWNS = 0x00020000  # sched.h; os.unshare and os.setns exist from Python 3.12 on

@@ -13,7 +13,7 @@ from te_solver.model.plan import PairPlan, Plan
 from testbed.chaos.oracle import Loss, ProbeFlow
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.hash_probe import EgressFlowKey, probe_marks_seen_by
-from testbed.traffic.recorders import Recorders
+from testbed.traffic.ticks import Recorders
 
 PORT, LOAD_PORT = 5301, 5302
 """Ports to which probes and the load beside them are sent."""

@@ -14,10 +14,9 @@ from kuijia_base.picture_file import picture_bytes, plain
 from kuijia_base.quantities import counted
 from testbed.chaos.controller_verdicts import LIMITS, Takeover
 from testbed.chaos.faults import KINDS, faults_to_json
-from testbed.chaos.load import LoadCount
+from testbed.chaos.load import LoadCount, Stream
 from testbed.chaos.oracle import OVERLOAD, LossWindows, UnexcusedLoss
 from testbed.chaos.run import ChaosResult
-from testbed.chaos.streams import Stream
 from testbed.chaos.timeline import FOREVER, FaultSpan
 
 VERSION = 1

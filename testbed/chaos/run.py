@@ -20,7 +20,7 @@ from testbed.chaos.faults import Agenda, ChaosFault
 from testbed.chaos.full_queues import FullQueueLoad, full_queue_excuses
 from testbed.chaos.injection import Injector, SmallDisk
 from testbed.chaos.leaks import ProcessSize, contents_of, left_behind, namespaces_of, surplus, take_inventory
-from testbed.chaos.load import LoadCount, LoadRun, load_of, paces_of
+from testbed.chaos.load import LoadCount, LoadRun, Stream, StreamRun, load_of, paces_of, streams_of
 from testbed.chaos.oracle import (
     Excuse,
     Loss,
@@ -35,14 +35,13 @@ from testbed.chaos.oracle import (
 from testbed.chaos.probes import LOAD_PORT, Probe, ProbeCount, ProbeRun, choose_probes, without_probe
 from testbed.chaos.relay import Relay
 from testbed.chaos.settled_state import faults_of_files, faults_of_roles, faults_of_tables
-from testbed.chaos.streams import Stream, StreamRun, streams_of
 from testbed.chaos.timeline import FaultTimeline
 from testbed.chaos.watch import LOOK_SECONDS, ChaosWatch, away, overloaded
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.machine.ovs import SWITCH_NICENESS
 from testbed.network.lab_network import LabNetwork
-from testbed.traffic.recorders import Recorders
+from testbed.traffic.ticks import Recorders
 
 INTERRUPTED = "interrupted before the last fault"
 

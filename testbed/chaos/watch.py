@@ -24,7 +24,7 @@ from testbed.chaos.faults import (
 )
 from testbed.chaos.leaks import SizeWatch
 from testbed.chaos.timeline import FOREVER, FaultSpan, away_spans
-from testbed.controllers.event_history import Event
+from testbed.controllers.application_process import Event
 from testbed.lab.lab import Lab
 from testbed.links.load_counters import count_unread_frames
 from testbed.machine.processes import PROC

@@ -15,8 +15,7 @@ from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
 from te_solver.formats.plan_file import load_plan, save_plan
 from te_solver.model.plan import Plan
-from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Framework, Listening
-from testbed.controllers.event_history import Event
+from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
 
 _ERRORS = (
     event_log.SWITCH_ERROR,

@@ -11,9 +11,8 @@ from typing import Any
 from kuijia_app.framework import event_log
 from kuijia_base.errors import TestbedError
 from te_solver.model.plan import Plan
-from testbed.controllers.application_process import START_TIMEOUT, SWITCH_STATES, Framework
+from testbed.controllers.application_process import START_TIMEOUT, SWITCH_STATES, Event, EventHistory, Framework
 from testbed.controllers.controller_process import ControllerLog, ControllerProcess
-from testbed.controllers.event_history import Event, EventHistory
 
 _POLL_INTERVAL = 0.005
 _TAKEOVER_TIMEOUT = 10.0

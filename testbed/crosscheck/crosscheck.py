@@ -36,7 +36,7 @@ from testbed.crosscheck.random_cases import (
     random_plan,
     random_stray,
 )
-from testbed.machine.unixctl import ControlSocket
+from testbed.machine.ovs import ControlSocket
 
 FAILURES_PER_PLAN = 8
 PACKETS_PER_FAILURE = 10

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import link_id
 from te_solver.model.plan import Plan
-from testbed.lab.journal import LabJournal
+from testbed.lab.journal import LabJournal, flow_text, link_text, node_text, plan_text, reaction_text, withdrawn_text
 from testbed.lab.lab_requests import (
     Change,
     ChooseScheme,
@@ -26,7 +26,6 @@ from testbed.lab.lab_requests import (
     Update,
     Withdraw,
 )
-from testbed.lab.texts import flow_text, link_text, node_text, plan_text, reaction_text, withdrawn_text
 
 if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a lab
     from testbed.lab.lab import Lab

@@ -4,15 +4,139 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.framework import event_log
 from kuijia_base.errors import InputError, TestbedError
 from te_solver.model.plan import Plan
-from testbed.controllers.event_history import Event
-from testbed.lab.failures import LinkEvent, fail_link, heal_link
-from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent
+from testbed.controllers.application_process import Event
 from testbed.lab.state import LabParts
+from testbed.network.lab_network import LabNetwork
+
+
+@dataclass(frozen=True)
+class LinkEvent:
+    """A link that was taken down or brought up.
+
+    Attributes:
+        a, b: the switches at its ends.
+        up: True if it was brought up.
+        requested_at: Unix time in seconds, just before the first device was switched.
+        delay: switch to the seconds from then until its port-status message arrived.
+    """
+
+    a: str
+    b: str
+    up: bool
+    requested_at: float
+    delay: dict[str, float]
+
+
+@dataclass(frozen=True)
+class NoticedLinkEvent(LinkEvent):
+    """A link that was taken down or brought up, and the controller's reaction.
+
+    Attributes:
+        tunnels_told: number of tunnels whose ingress the controller had to inform, at either or both of their ends.
+        reaction_seconds: time from the request until the last ingress acknowledged; None without a controller or if
+            there was nothing to send.
+    """
+
+    tunnels_told: int
+    reaction_seconds: float | None
+
+
+@dataclass(frozen=True)
+class NodeEvent:
+    """A switch that was taken down or brought up: its links, one after the other, and the controller's reaction.
+
+    Attributes:
+        up: True if it was brought up.
+        links: the links that were switched, each from the switch to a neighbour.
+        requested_at: Unix time in seconds, just before the first link was switched.
+        seconds: time from then until the last switch had reported the last port.
+        tunnels_told, reaction_seconds: as in `NoticedLinkEvent`, for all links together.
+    """
+
+    node: str
+    up: bool
+    links: tuple[tuple[str, str], ...]
+    requested_at: float
+    seconds: float
+    tunnels_told: int
+    reaction_seconds: float | None
+
+
+@dataclass(frozen=True)
+class PlanUpdate:
+    """Changes made by a new plan.
+
+    Attributes:
+        kept, added, removed: paths, as nodes; `kept` ones keep their path ids.
+        reweighted: number of kept paths with a new weight.
+        seconds: time from the request until the old plan was gone from every switch.
+    """
+
+    kept: tuple[tuple[str, ...], ...]
+    added: tuple[tuple[str, ...], ...]
+    removed: tuple[tuple[str, ...], ...]
+    reweighted: int
+    seconds: float
+
+    @classmethod
+    def between(cls, before: Plan, after: Plan, seconds: float) -> PlanUpdate:
+        """Return the changes from one plan to another, which took so many seconds."""
+        old = {tunnel.nodes: tunnel.weight for tunnel in before.tunnels}
+        now = {tunnel.nodes: tunnel.weight for tunnel in after.tunnels}
+        return cls(
+            kept=tuple(path for path in now if path in old),
+            added=tuple(path for path in now if path not in old),
+            removed=tuple(path for path in old if path not in now),
+            reweighted=sum(now[path] != old[path] for path in now if path in old),
+            seconds=seconds,
+        )
+
+
+def fail_link(network: LabNetwork, a: str, b: str) -> LinkEvent:
+    """Take both ends of the link down; return when both switches have reported their port down.
+
+    Raises:
+        InputError: there is no such link, or it is down already.
+        TestbedError: an interface has vanished, or a switch does not report.
+    """
+    return _switch_link(network, a, b, up=False)
+
+
+def heal_link(network: LabNetwork, a: str, b: str) -> LinkEvent:
+    """Bring both ends of the link up; return when both switches have reported their port up.
+
+    Raises:
+        InputError: there is no such link, or it is up already.
+        TestbedError: an interface or its queues have vanished, or a switch does not report.
+    """
+    event = _switch_link(network, a, b, up=True)
+    for switch, other in ((a, b), (b, a)):
+        network.queue_counters(switch, network.wiring.port(switch, other))
+    return event
+
+
+def _switch_link(network: LabNetwork, a: str, b: str, *, up: bool) -> LinkEvent:
+    _require_link(network, a, b)
+    if network.is_up(a, b) == up:
+        state, other_state = ("up", "down") if up else ("down", "up")
+        raise InputError("testbed", f"link {a}-{b}", f"the link is {state} already", f"one that is {other_state}")
+    return LinkEvent(a, b, up, *network.switch_link(a, b, up=up))
+
+
+def _require_link(network: LabNetwork, a: str, b: str) -> None:
+    for node in (a, b):
+        if node not in network.topology.nodes:
+            raise InputError("testbed", node, "there is no such node", f"one of {', '.join(network.topology.nodes)}")
+    if b not in network.topology.neighbours[a]:
+        others = ", ".join(network.topology.neighbours[a])
+        raise InputError("testbed", f"link {a}-{b}", "there is no such link", f"one from {a} to {others}")
+
 
 REACTION_TIMEOUT = 15.0
 """Seconds the controller may take to inform the ingresses of a failure; it takes milliseconds unless it hangs."""

@@ -1,14 +1,14 @@
-"""A lab: the network of a plan with its controller, from start to stop, and the operations on it."""
+"""A lab: the network of a plan with its controllers, from start to stop, and the operations on it."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.framework import event_log
@@ -16,23 +16,75 @@ from kuijia_app.framework.metrics.address import PageAddress
 from kuijia_app.preparation.sessions import require_possible_interval
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.options import pipeline_options
+from kuijia_app.tables.wiring import Wiring
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import InputError, TestbedError
+from te_solver.formats.plan_file import save_plan
 from te_solver.model.plan import Plan
+from testbed.controllers.application_process import HERE, Listening
+from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.controller_set import ControllerSet, Handover, LabController
-from testbed.lab.cuts import Cuts
-from testbed.lab.grounds import Emulation, Ground
-from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
-from testbed.lab.lab_controllers import controllers_of, ports_of
+from testbed.lab.cuts import Cuts, NodeEvent, NoticedLinkEvent, PlanUpdate
 from testbed.lab.lab_flows import LabFlows
-from testbed.lab.lab_options import LabOptions, metrics_addresses, require_possible_controllers
-from testbed.lab.lab_order import positions_to_json
+from testbed.lab.lab_options import LabOptions, metrics_addresses, positions_to_json, require_possible_controllers
 from testbed.lab.state import counters, death_of, full_state
+from testbed.machine.machine import require_emulation
+from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
+from testbed.network.bridges import NetworkOptions
 from testbed.network.calibration import LinkCalibration
 from testbed.network.lab_network import LabNetwork
+from testbed.network.leftovers import remove_leftovers
 from testbed.network.network import EmulatedNetwork
 from testbed.network.queue_counters import QueueRates
+
+Report = Callable[[str], None]
+
+
+class Ground(Protocol):
+    """Gives a lab its network.
+
+    Attributes:
+        listening: where the controller waits for switches.
+    """
+
+    @property
+    def listening(self) -> Listening: ...
+
+    def has_own_loopback(self, options: NetworkOptions) -> bool:
+        """Return True if the lab and its controllers have a network namespace of their own."""
+
+    def require(self, report: Report) -> None:
+        """Raise InputError if this machine cannot run a lab here; remove what killed labs left behind."""
+
+    def network(
+        self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report
+    ) -> AbstractContextManager[LabNetwork]:
+        """Return a context that provides a network, not started yet, and its surroundings."""
+
+
+class Emulation:
+    """Provides emulated networks, in the lab's own network namespace unless it uses the machine's switch."""
+
+    listening = HERE
+
+    def has_own_loopback(self, options: NetworkOptions) -> bool:
+        return not options.system_ovs
+
+    def require(self, report: Report) -> None:
+        require_emulation()
+        remove_leftovers(report)
+
+    @contextmanager
+    def network(
+        self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report
+    ) -> Iterator[LabNetwork]:
+        network = EmulatedNetwork(wiring.topology, wiring, run, options, report)
+        if options.system_ovs:
+            yield network
+        else:
+            with private_network():
+                yield network
 
 
 class Lab:
@@ -339,3 +391,56 @@ class Lab:
         kept = tuple(BfdSessions(plan)) if self.options.liveness == "bfd" else ()
         self._network.bfd.remove(session for session in self._sessions if session not in kept)
         self._sessions = kept
+
+
+def ports_of(options: LabOptions, listening: Listening) -> list[int]:
+    """Return the ports where the controllers wait for switches; they wait for each other at as many that follow."""
+    return [listening.port + place for place in range(options.controllers)]
+
+
+def controllers_of(
+    plan: Plan,
+    options: LabOptions,
+    run: RunDirectory,
+    listening: Listening,
+    pages: Sequence[PageAddress] = (),
+    database: str = "",
+) -> LabController:
+    """Return the controllers, which do not run yet; several have a subfolder each.
+
+    They serve metrics at `pages`. With the address of a database they make the ports of BFD sessions there.
+    """
+    page_of = dict(enumerate(pages)).get
+    if options.controllers == 1:
+        return _controller(plan, options, run, "", listening, page_of(0), database)
+    ports = ports_of(options, listening)
+    addresses = [f"{listening.host}:{port + len(ports)}" for port in ports]
+    members = []
+    for place, port in enumerate(ports):
+        own = replace(listening, port=port)
+        member = _controller(plan, options, run, f"controller-{place + 1}", own, page_of(place), database)
+        member.peers = Peers(addresses[place], tuple(addresses[:place] + addresses[place + 1 :]))
+        members.append(member)
+    return ControllerSet(members)
+
+
+def _controller(
+    plan: Plan,
+    options: LabOptions,
+    run: RunDirectory,
+    name: str,
+    listening: Listening,
+    page: PageAddress | None,
+    database: str,
+) -> ControllerProcess:
+    folder, plan_file = run.path / name, run.storage / name / "plan.json"
+    for each in (folder, plan_file.parent):
+        each.mkdir(exist_ok=True)
+    save_plan(plan, plan_file)
+    process = ControllerProcess(
+        folder, plan_file, options.words, options.framework, listening, reoptimise=options.reoptimise, metrics=page
+    )
+    process.checks = {}  # all that the controller asks for by default, as the lab's switches have it
+    if database:
+        process.session_ports = {"ovsdb": database, "bfd_interval": options.bfd_interval_ms}
+    return process

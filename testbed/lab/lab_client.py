@@ -15,7 +15,7 @@ from typing import Any
 from kuijia_base.commands import MODULES, find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from testbed.boxes.fleet import put_back_boxes
-from testbed.lab.lab_order import SOCKET_NAME, Order
+from testbed.lab.lab_options import SOCKET_NAME, Order
 from testbed.lab.lab_requests import VERSION
 from testbed.machine.run_directory import LAB_VARIABLE, ROOT, labs, owner_of
 from testbed.network.leftovers import remove_leftovers

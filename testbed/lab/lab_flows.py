@@ -13,7 +13,7 @@ from kuijia_app.tables.families import Prefix
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, TestbedError, quoted
 from testbed.lab.lab_requests import FlowWish
-from testbed.links.flow_keys import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.iperf import IperfFlow, IperfRun
 

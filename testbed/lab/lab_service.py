@@ -31,15 +31,13 @@ from te_solver.model.plan import Plan
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from testbed.lab.clients import LabClients
-from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.journal import LabJournal
-from testbed.lab.lab import Lab
+from testbed.lab.lab import Emulation, Ground, Lab
 from testbed.lab.lab_client import ask_lab
-from testbed.lab.lab_options import LabOptions
-from testbed.lab.lab_order import SOCKET_NAME, Order
+from testbed.lab.lab_options import SOCKET_NAME, LabOptions, Order
+from testbed.lab.lab_plans import PlanMaker
 from testbed.lab.metrics import metrics_pages
 from testbed.lab.observer import Spotter
-from testbed.lab.plan_maker import PlanMaker
 from testbed.lab.serving import BrokenLabError, LabServer, refused
 from testbed.machine.run_directory import become_background_lab
 

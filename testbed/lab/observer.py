@@ -15,9 +15,8 @@ from kuijia_app.framework import event_log
 from kuijia_app.tables.options import Tagging
 from kuijia_base.errors import TestbedError
 from kuijia_base.text import link_id
-from testbed.controllers.application_process import SWITCH_STATES
+from testbed.controllers.application_process import SWITCH_STATES, Event
 from testbed.controllers.controller_set import ControllerSet, LabController
-from testbed.controllers.event_history import Event
 from testbed.lab.journal import Kind, LabJournal
 from testbed.lab.state import observed
 from testbed.lab.workers import LabWorkers

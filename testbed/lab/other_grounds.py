@@ -10,8 +10,7 @@ from pathlib import Path
 
 from kuijia_base.commands import find_program, run_command
 from kuijia_base.errors import TestbedError
-from testbed.uml.boot import obstacle
-from testbed.uml.channel import KERNEL
+from testbed.uml.boot import KERNEL, obstacle
 
 KVM = Path("/dev/kvm")
 _LIBVIRT_PLUGIN = "vagrant-libvirt"

@@ -16,8 +16,7 @@ from kuijia_app.tables.queues import Queue, QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
 from te_solver.model.topology import Link, Topology
-from testbed.links.link_probes import LinkProbeError, ProbeSink, ProbeStream
-from testbed.links.probe_frames import FRAME_BYTES
+from testbed.links.link_probes import FRAME_BYTES, LinkProbeError, ProbeSink, ProbeStream
 from testbed.machine.ovs import Datapath
 
 HIGH_LOAD, LOW_LOAD = 0.6, 1.0

@@ -12,9 +12,8 @@ from typing import Any, Literal
 from kuijia_app.tables.families import Address
 from kuijia_base.commands import COMMAND_TIMEOUT, located, run_batch, run_bounded
 from kuijia_base.errors import TestbedError
-from testbed.machine.clocks import OUR_CLOCK, ClockOffset
 from testbed.machine.network_namespace import network_of
-from testbed.machine.programs import LocalProgram
+from testbed.machine.programs import OUR_CLOCK, ClockOffset, LocalProgram
 
 _END_TIMEOUT = 2.0
 

@@ -11,11 +11,10 @@ from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
 from te_solver.model.topology import Topology
-from testbed.links.flow_keys import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.links.load_counters import LoadCounters
-from testbed.machine.clocks import ClockOffset
 from testbed.machine.ovs import Datapath
-from testbed.machine.programs import StartedProgram
+from testbed.machine.programs import ClockOffset, StartedProgram
 from testbed.network.bfd import BfdCables
 from testbed.network.calibration import LinkCalibration
 from testbed.network.queue_counters import PortCounters, QueueTotals

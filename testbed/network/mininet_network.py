@@ -23,9 +23,7 @@ from kuijia_app.tables.wiring import Wiring
 from kuijia_base.commands import find_program, run_batch, run_command, search_path
 from te_solver.model.topology import Topology
 from testbed.machine.network_namespace import disable_ipv6, network_of
-from testbed.network.bridges import bridge_name, host_name
-from testbed.network.link_rates import LINK_MTU
-from testbed.network.site_commands import SiteHostSettings, site_commands, site_host
+from testbed.network.bridges import LINK_MTU, SiteHostSettings, bridge_name, host_name, site_commands, site_host
 
 _OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16
 _SHELL_STARTERS = ("mnexec", "env", "bash")

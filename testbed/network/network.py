@@ -24,9 +24,8 @@ from kuijia_base.errors import InputError, TestbedError
 from te_solver.model.topology import Topology
 from testbed.links.label_observer import LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
-from testbed.links.link_state import is_running
 from testbed.links.load_counters import LoadCounters
-from testbed.links.port_status import SwitchPort, switch_ports
+from testbed.links.port_status import SwitchPort, is_running, switch_ports
 from testbed.machine.network_namespace import network_of
 from testbed.machine.ovs import (
     SYSTEM_DIRECTORY,
@@ -41,14 +40,18 @@ from testbed.machine.packet_origin import forget_origin
 from testbed.machine.run_directory import MachineObject, RunDirectory
 from testbed.network.bfd import BfdCables, cable_objects
 from testbed.network.bridges import (
+    LINK_MTU,
     Bridge,
+    NetworkOptions,
     Port,
     bridge_arguments,
     bridge_name,
     controller_arguments,
     host_interface,
     host_name,
+    interface_rate_commands,
     port_name,
+    require_possible_links,
 )
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.hosts import Host
@@ -58,8 +61,6 @@ from testbed.network.leftovers import (
     remove_machine_objects,
     require_free_names,
 )
-from testbed.network.link_rates import LINK_MTU, interface_rate_commands, require_possible_links
-from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import PortCounters, QueueTotals, read_all_queue_counters, read_queue_counters
 
 

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import TestbedError
-from testbed.links.flow_keys import EgressFlowKey, IngressMark, Protocol, parse_labelled_frame
-from testbed.links.label_observer import LabelObserver, ProbeError
+from testbed.links.label_observer import (
+    EgressFlowKey,
+    IngressMark,
+    LabelObserver,
+    ProbeError,
+    Protocol,
+    parse_labelled_frame,
+)
 from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabelWatch, SiteHost
 from testbed.traffic import probe_sender

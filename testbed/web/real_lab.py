@@ -20,8 +20,7 @@ from simulator.live.states import Direction, FlowState, LinkState, LogEntry, Que
 from te_solver.formats.plan_file import plan_from_json, plan_to_json, topology_to_json
 from te_solver.model.plan import Plan
 from testbed.lab.lab_client import ask, running_lab, the_running_lab
-from testbed.lab.lab_options import LabOptions
-from testbed.lab.lab_order import drawn_at
+from testbed.lab.lab_options import LabOptions, drawn_at
 from testbed.web.backend import (
     Action,
     ControllerMember,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hedera.network.data_centre import DataCentre
 from testbed.crosscheck.dummy_switches import DummyNetwork
-from testbed.machine.unixctl import ControlSocket
+from testbed.machine.ovs import ControlSocket
 from tests.kuijia_app.dummy_switches import free_port
 
 DROPPED = "dropped"

@@ -13,10 +13,9 @@ import pytest
 from experiments.hedera.lab import HederaLab, hedera_lab
 from hedera.scheduling import events
 from kuijia_app.framework import event_log
-from testbed.controllers.application_process import LISTEN_PORT
-from testbed.controllers.event_history import Event
-from testbed.lab.failures import fail_link, heal_link
-from testbed.network.network_options import NetworkOptions
+from testbed.controllers.application_process import LISTEN_PORT, Event
+from testbed.lab.cuts import fail_link, heal_link
+from testbed.network.bridges import NetworkOptions
 from testbed.traffic.iperf import IperfFlow, IperfRun
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.hedera.muted_polls import MutedPolls

@@ -18,7 +18,7 @@ from kuijia_app.tables.families import Family, family_of
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError
 from testbed.controllers.application_process import Framework
-from testbed.network.network_options import NetworkOptions
+from testbed.network.bridges import NetworkOptions
 from tests.kuijia_app.dummy_switches import wait_until
 
 CENTRE = DataCentre(FatTree(4))

@@ -19,9 +19,8 @@ from hedera.scheduling.messages import COUNTING_COOKIE, SCHEDULED_COOKIE
 from kuijia_app.framework import event_log
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_app.tables.wiring_file import load_wiring
-from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
+from testbed.controllers.application_process import START_TIMEOUT, Event, Framework, Listening
 from testbed.controllers.controller_process import SchedulerProcess
-from testbed.controllers.event_history import Event
 from tests.hedera.dummy_fabric import DummyFabric
 from tests.hedera.test_learned_hosts import wiring_text
 from tests.kuijia_app.dummy_switches import free_port, wait_until

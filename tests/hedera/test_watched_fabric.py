@@ -11,8 +11,8 @@ import pytest
 from experiments.hedera.lab import HederaLab, hedera_lab
 from hedera.scheduling import events
 from kuijia_app.framework import event_log
-from testbed.controllers.event_history import Event
-from testbed.network.network_options import NetworkOptions
+from testbed.controllers.application_process import Event
+from testbed.network.bridges import NetworkOptions
 
 pytestmark = [pytest.mark.emulation, pytest.mark.slow]
 

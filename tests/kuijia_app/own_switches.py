@@ -27,9 +27,8 @@ from kuijia_base.commands import run_command
 from kuijia_base.errors import TestbedError
 from te_solver.formats.plan_file import save_plan
 from te_solver.model.plan import Plan
-from testbed.controllers.application_process import Framework, Listening
+from testbed.controllers.application_process import Event, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.event_history import Event
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.network.hosts import Host

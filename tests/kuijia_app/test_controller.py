@@ -19,9 +19,8 @@ from te_solver.schemes.failure_scheme import FailureScheme
 from te_solver.schemes.shipped.kuijia import KUIJIA
 from te_solver.schemes.shipped.rescaling import RESCALING
 from te_solver.schemes.shipped.rescaling_renormalised import RENORMALISED
-from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
+from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.event_history import Event
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import permuted

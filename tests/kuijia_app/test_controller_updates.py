@@ -20,9 +20,8 @@ from kuijia_app.tables.options import OptionWords
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import TestbedError
 from te_solver.formats.plan_file import load_plan, save_plan
-from testbed.controllers.application_process import Framework, Listening
+from testbed.controllers.application_process import Event, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.event_history import Event
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, free_port, wait_until
 from tests.kuijia_app.failing_application import OUTCRY
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of

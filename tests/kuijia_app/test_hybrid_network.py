@@ -10,7 +10,7 @@ import pytest
 from kuijia.cli.main import main
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
-from testbed.controllers.event_history import Event
+from testbed.controllers.application_process import Event
 from testbed.traffic.ticks import TickFlow
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.own_switches import FIRST_VLAN, OwnSwitches, problems, triangle_plan

@@ -15,9 +15,8 @@ import pytest
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
 from te_solver.formats.plan_file import save_plan
-from testbed.controllers.application_process import Listening
+from testbed.controllers.application_process import Event, Listening
 from testbed.controllers.controller_process import ControllerProcess, Peers
-from testbed.controllers.event_history import Event
 from tests.kuijia_app.dummy_switches import DummySwitches, free_port, wait_until
 from tests.kuijia_app.imitated_switch import ROLE_REPLY, ROLE_REQUEST, ImitatedSwitch
 from tests.kuijia_app.plans import motivation_plan

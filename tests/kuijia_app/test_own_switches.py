@@ -15,9 +15,8 @@ from kuijia_app.control.findings import FindingKind
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.commands import run_command
-from testbed.controllers.application_process import Framework
+from testbed.controllers.application_process import Event, Framework
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.event_history import Event
 from testbed.machine.network_namespace import network_of
 from tests.kuijia_app.own_switches import SITES, OwnSwitches, problems
 

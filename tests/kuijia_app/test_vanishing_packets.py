@@ -16,8 +16,8 @@ from kuijia_app.control.loss_watch import GRAY_LOSS
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.commands import run_command
 from te_solver.model.plan import Plan
+from testbed.controllers.application_process import Event
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.event_history import Event
 from testbed.machine.processes import LISTENING
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.kuijia_app.dummy_switches import wait_until

@@ -11,9 +11,8 @@ import pytest
 from kuijia_app.control.table_watch import HELD
 from kuijia_app.framework import event_log
 from kuijia_app.tables.identifiers import COOKIE
-from testbed.controllers.application_process import Framework
+from testbed.controllers.application_process import Event, Framework
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.event_history import Event
 from tests.kuijia_app.dummy_switches import DummySwitches, wait_until
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.test_controller import both_frameworks, controller

@@ -103,8 +103,8 @@ ROOMS = {
     "experiments.reporting": "kuijia_base experiments.results experiments.experiment experiments.catalog",
     "experiments.grid": "kuijia_base experiments.results experiments.experiment experiments.reporting",
     "experiments.measuring": (
-        "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.traffic testbed.boxes"
-        " testbed.lab experiments.results experiments.experiment simulator"
+        "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.network testbed.traffic"
+        " testbed.boxes testbed.lab experiments.results experiments.experiment simulator"
     ),
     "experiments.compared_schemes": "kuijia_base te_solver experiments.experiment",
     "experiments.cqrd": _COMPUTED,

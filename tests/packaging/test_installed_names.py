@@ -108,9 +108,7 @@ def test_commands_say_what_they_say_in_a_clone(words: tuple[str, ...], theirs: P
 
 
 def test_a_box_runs_what_is_installed_from_memory(theirs: Path, installed: Path) -> None:
-    program = (
-        "from kuijia.testbed.boxes.bundle import AGENT, bundle; open('box.zip', 'wb').write(bundle()); print(AGENT)"
-    )
+    program = "from kuijia.testbed.boxes.ssh import AGENT, bundle; open('box.zip', 'wb').write(bundle()); print(AGENT)"
     agent = run(theirs, installed, "-c", program).strip()
     found = run(theirs, theirs / "box.zip", "-S", "-c", f"from {agent} import serve; print(serve.__module__)")
     assert found == f"{agent}\n" == "kuijia.testbed.boxes.agent\n"

@@ -11,8 +11,8 @@ from kuijia_app.tables.wiring import Wiring
 from te_solver.model.topology import Link, Topology
 from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
+from testbed.network.bridges import NetworkOptions
 from testbed.network.network import EmulatedNetwork
-from testbed.network.network_options import NetworkOptions
 
 CAPACITY = 20.0
 NORMAL_PORT, VICTIM_PORT = 5001, 5002

@@ -9,9 +9,8 @@ from kuijia_app.tables.wiring import Site, Wiring
 from kuijia_base.errors import InputError
 from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import Handover
-from testbed.lab.failures import _require_link
+from testbed.lab.cuts import NodeEvent, NoticedLinkEvent, PlanUpdate, _require_link
 from testbed.lab.lab import Lab
-from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
 from testbed.lab.lab_flows import LabFlows
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan

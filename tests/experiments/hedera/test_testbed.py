@@ -25,7 +25,7 @@ from hedera.network.multi_rooted import MultiRooted
 from hedera.scheduling.events import ROUND
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
-from testbed.controllers.event_history import Event
+from testbed.controllers.application_process import Event
 from testbed.traffic.transfers import Transfer
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"

@@ -21,7 +21,7 @@ from experiments.update.report import (
     unbelievable,
     update_plan,
 )
-from testbed.lab.lab_changes import PlanUpdate
+from testbed.lab.cuts import PlanUpdate
 
 IDLE = MachineLoad(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)
 CHANGE = PlanUpdate((("s1", "s4"),), (), (("s1", "s2", "s4"),), 1, 2.1)

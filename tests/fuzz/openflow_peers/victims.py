@@ -17,11 +17,10 @@ from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
 from te_solver.formats.plan_file import save_plan
-from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
+from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess, SchedulerProcess
-from testbed.controllers.event_history import Event
 from testbed.crosscheck.dummy_switches import DummyBridges, DummyNetwork
-from testbed.machine.unixctl import ControlSocket
+from testbed.machine.ovs import ControlSocket
 from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import both_ways, plan_of

@@ -18,9 +18,8 @@ from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
 from te_solver.formats.plan_file import save_plan
-from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
+from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess, SchedulerProcess
-from testbed.controllers.event_history import Event
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.imitated_switch import (
     ImitatedSwitch,

@@ -24,8 +24,7 @@ from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.framework.switch_limits import ANSWER_WITHIN
 from kuijia_app.tables.identifiers import COOKIE
 from te_solver.formats.plan_file import save_plan
-from testbed.controllers.application_process import Framework
-from testbed.controllers.event_history import Event
+from testbed.controllers.application_process import Event, Framework
 from tests.kuijia_app.failing_application import OUTCRY
 from tests.kuijia_app.framework.sabotage import (
     APPLICATIONS,

@@ -19,9 +19,8 @@ from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords
 from kuijia_app.tables.wiring import Wiring
 from te_solver.formats.plan_file import save_plan
-from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
+from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess, SchedulerProcess
-from testbed.controllers.event_history import Event
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.gate.imitated_switch import FLOW_MOD, PATIENCE, ImitatedSwitch, message, port_status
 from tests.kuijia_app.plans import motivation_plan

@@ -22,8 +22,8 @@ from te_solver.model.plan import PairPlan, Plan, Tunnel
 from testbed.machine.network_namespace import disable_ipv6, network_of, private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.network.bfd import parse_bfd_show
+from testbed.network.bridges import site_commands, site_host
 from testbed.network.hosts import Host
-from testbed.network.site_commands import site_commands, site_host
 from tests.kuijia_app.plans import both_ways
 
 TRIANGLE = both_ways("triangle", "a b c", "a-c b-c a-b", capacity=20.0)

@@ -18,7 +18,7 @@ from testbed.boxes.network import BoxGround
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_requests import FlowWish
-from testbed.links.flow_keys import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.traffic.hash_probe import probe_marks_seen_by
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.rig import CONTROLLER_WITH_TLS, Rig, needs_sshd, rig

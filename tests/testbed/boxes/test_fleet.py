@@ -24,7 +24,7 @@ from testbed.boxes.network import BoxHost, BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import DeadBoxError
 from testbed.boxes.watch import BoxesWatch
-from testbed.network.network_options import NetworkOptions
+from testbed.network.bridges import NetworkOptions
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.box_state import state_of
 from tests.testbed.boxes.rig import Rig, TestBox, needs_sshd, rig

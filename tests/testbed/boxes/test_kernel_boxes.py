@@ -11,7 +11,7 @@ from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.machine.ovs import Datapath
-from testbed.network.network_options import NetworkOptions
+from testbed.network.bridges import NetworkOptions
 from tests.testbed.boxes.box_state import state_of
 from tests.testbed.boxes.rig import needs_sshd, rig
 from tests.testbed.emulated import topology

@@ -17,7 +17,7 @@ from te_solver.model.topology import Link, Topology
 from testbed.boxes.changes import wake_steps
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.plans import Target
-from testbed.network.network_options import NetworkOptions
+from testbed.network.bridges import NetworkOptions
 
 INVENTORY = """\
 controller: {address: 192.0.2.1}

@@ -16,9 +16,8 @@ import pytest
 
 from kuijia_base.commands import MODULES
 from testbed.boxes.agent import GREETING
-from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
-from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection, ssh_command
+from testbed.boxes.ssh import BOOTSTRAP, BoxError, DeadBoxError, SshConnection, bundle, ssh_command
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 

@@ -21,7 +21,7 @@ from testbed.chaos.oracle import LossWindows
 from testbed.chaos.report import report_text
 from testbed.chaos.run import TICK_SECONDS, ChaosResult, ChaosRun, run_chaos
 from testbed.lab.lab_options import LabOptions
-from testbed.links.link_state import set_devices
+from testbed.links.port_status import set_devices
 from testbed.machine.run_directory import LAB_VARIABLE
 
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]

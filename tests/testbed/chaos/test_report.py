@@ -9,12 +9,11 @@ import pytest
 from testbed.chaos.controller_verdicts import Alarm, OwnEnd, Takeover
 from testbed.chaos.faults import CUT, FLAP_DOWN, ChaosFault
 from testbed.chaos.leaks import ProcessSize
-from testbed.chaos.load import LoadCount
+from testbed.chaos.load import LoadCount, Stream
 from testbed.chaos.oracle import Loss, LossWindows, ProbeFlow, UnexcusedLoss
 from testbed.chaos.probes import ProbeCount
 from testbed.chaos.report import chaos_picture, report_json, report_text
 from testbed.chaos.run import ChaosResult
-from testbed.chaos.streams import Stream
 from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from testbed.chaos.streams import Stream, streams_of
+from testbed.chaos.load import Stream, streams_of
 from testbed.traffic.iperf import IperfFlow
 from tests.kuijia_app.plans import motivation_plan
 

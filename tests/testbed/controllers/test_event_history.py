@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+from testbed.controllers.application_process import RECENT, Event, EventHistory
 from testbed.controllers.controller_process import ControllerLog
-from testbed.controllers.event_history import RECENT, Event, EventHistory
 
 
 class Log(ControllerLog):

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from experiments.recovery.report import recovery_plan
-from testbed.lab.failures import fail_link, heal_link
+from testbed.lab.cuts import fail_link, heal_link
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.traffic.ticks import TickFlow, TickRecord

@@ -8,8 +8,8 @@ import pytest
 
 from kuijia_base.commands import run_command
 from kuijia_base.errors import InputError, TestbedError
-from testbed.lab.failures import fail_link, heal_link
-from testbed.links.link_state import is_running
+from testbed.lab.cuts import fail_link, heal_link
+from testbed.links.port_status import is_running
 from testbed.network.network import EmulatedNetwork
 from testbed.network.queue_counters import read_queue_counters
 from tests.testbed.emulated import program_path, running_network

@@ -11,10 +11,10 @@ import pytest
 
 from kuijia_app.framework import event_log
 from te_solver.model.plan import Plan
-from testbed.controllers.event_history import Event
+from testbed.controllers.application_process import Event
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.links.flow_keys import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.machine.ovs import Datapath
 from testbed.traffic.hash_probe import probe_marks_seen_by
 from testbed.traffic.iperf import IperfFlow, IperfRun

@@ -16,7 +16,7 @@ import pytest
 from kuijia_base.errors import InputError, TestbedError
 from testbed.lab import lab_client
 from testbed.lab.lab_client import LabRefusedError, ask_lab, running_lab, start_lab
-from testbed.lab.lab_order import SOCKET_NAME, Order
+from testbed.lab.lab_options import SOCKET_NAME, Order
 from testbed.machine.processes import own_identity
 from testbed.machine.run_directory import become_background_lab
 

@@ -13,7 +13,7 @@ from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
 from testbed.lab.lab_flows import MOST_FLOWS, FlowEnd, LabFlows
 from testbed.lab.lab_requests import FlowWish
-from testbed.links.flow_keys import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import IperfError, IperfFlow
 from tests.kuijia_app.plans import motivation_plan
 

@@ -15,7 +15,7 @@ from testbed.chaos.probes import PORT, ProbeRun, choose_probes
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.links.flow_keys import EgressFlowKey
+from testbed.links.label_observer import EgressFlowKey
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.own_switches import problems
 from tests.kuijia_app.plans import motivation_plan

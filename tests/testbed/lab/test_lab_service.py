@@ -15,7 +15,7 @@ import pytest
 from kuijia_base.errors import InputError
 from testbed.lab.clients import LabClients
 from testbed.lab.lab import Lab
-from testbed.lab.lab_order import Order
+from testbed.lab.lab_options import Order
 from testbed.lab.lab_service import _listener
 from testbed.lab.serving import BrokenLabError, LabServer, refused
 from tests.kuijia_app.plans import motivation_plan

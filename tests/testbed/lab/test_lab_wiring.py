@@ -16,8 +16,7 @@ from kuijia_app.tables.wiring import HostEnd
 from kuijia_app.tables.wiring_file import load_wiring, mask_text, wiring_text
 from kuijia_base.commands import MODULES, kuijia_command
 from te_solver.model.topology import Topology
-from testbed.controllers.application_process import LISTEN_PORT
-from testbed.controllers.event_history import Event
+from testbed.controllers.application_process import LISTEN_PORT, Event
 from testbed.lab.cuts import REACTION_TIMEOUT
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

@@ -13,7 +13,7 @@ from experiments.recovery.report import longest_silence
 from te_solver.model.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.links.flow_keys import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import IperfFlow, IperfRun
 from testbed.traffic.ticks import TickFlow
 from tests.kuijia_app.plans import motivation_plan

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from testbed.lab.lab_client import LabRefusedError, ask, the_running_lab, watch
-from testbed.lab.lab_order import SOCKET_NAME
+from testbed.lab.lab_options import SOCKET_NAME
 from testbed.web.backend import SetLink, StartFlow, StopFlow
 from testbed.web.real_lab import RealLab
 from tests.testbed.lab.test_lab import kuijia, no_lab

@@ -13,9 +13,8 @@ from kuijia_base.errors import InputError, TestbedError
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.programs.registry import STATIC_SPLITS
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.lab_plans import made_plan
+from testbed.lab.lab_plans import PlanMaker, RefusedPlanError, made_plan
 from testbed.lab.lab_requests import ReplacePlan, Update
-from testbed.lab.plan_maker import PlanMaker, RefusedPlanError
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
 

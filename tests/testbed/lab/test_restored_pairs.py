@@ -20,7 +20,7 @@ from kuijia_app.tables.identifiers import default_path_id
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from te_solver.model.plan import Plan
 from testbed.chaos.settled_state import faults_of_tables
-from testbed.lab.failures import fail_link, heal_link
+from testbed.lab.cuts import fail_link, heal_link
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark

@@ -18,11 +18,11 @@ from kuijia_base.errors import TestbedError
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.plan import Plan
 from testbed.lab.clients import MOST_WATCHERS, LabClients
+from testbed.lab.cuts import NoticedLinkEvent
 from testbed.lab.journal import LabJournal
 from testbed.lab.lab import Lab
-from testbed.lab.lab_changes import NoticedLinkEvent
 from testbed.lab.lab_client import LabRefusedError, ask, watch
-from testbed.lab.lab_order import SOCKET_NAME
+from testbed.lab.lab_options import SOCKET_NAME
 from testbed.lab.lab_plans import plan_for
 from testbed.lab.lab_requests import ReplacePlan, Update
 from testbed.lab.lab_service import _listener

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.machine.clocks import ask_clock, clock_offset
+from testbed.machine.programs import ask_clock, clock_offset
 
 
 def test_a_clock_is_judged_by_the_quickest_exchange() -> None:

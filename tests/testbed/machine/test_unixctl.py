@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_base.errors import TestbedError
-from testbed.machine.unixctl import ControlSocket
+from testbed.machine.ovs import ControlSocket
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_base.commands import run_command
 from kuijia_base.errors import InputError, TestbedError
-from testbed.lab.failures import fail_link, heal_link
+from testbed.lab.cuts import fail_link, heal_link
 from testbed.network.bfd import MISSING
 from testbed.network.calibration import calibrate
 from testbed.network.leftovers import interfaces

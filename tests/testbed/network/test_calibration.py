@@ -10,15 +10,14 @@ from kuijia_app.preparation.queues import ROOT_CLASS, htb_commands
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.commands import run_batch
 from kuijia_base.errors import TestbedError
-from testbed.links.link_probes import LinkProbeError, ProbeCounts, ProbeSink, ProbeStream, ProbeTiming
-from testbed.links.link_state import set_devices
-from testbed.links.probe_frames import FRAME_BYTES
+from testbed.links.link_probes import FRAME_BYTES, LinkProbeError, ProbeCounts, ProbeSink, ProbeStream, ProbeTiming
+from testbed.links.port_status import set_devices
 from testbed.machine.ovs import Datapath
 from testbed.machine.run_directory import RunDirectory
 from testbed.network import network as network_module
+from testbed.network.bridges import NetworkOptions
 from testbed.network.calibration import ATTEMPTS, LinkCalibration, calibrate
 from testbed.network.network import EmulatedNetwork
-from testbed.network.network_options import NetworkOptions
 from tests.testbed.emulated import CAPACITY, TRIANGLE, running_network, topology
 
 GOOD = LinkCalibration("a", "b", capacity=20.0, rate=19.9, high_share=0.999, low_share=0.4)

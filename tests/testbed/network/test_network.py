@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.measuring.emulation import describe_run
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.commands import run_command
 from kuijia_base.errors import InputError, TestbedError
 from te_solver.model.topology import Link, Topology
-from testbed.lab.manifest import describe_run
 from testbed.machine.machine import examine_machine
 from testbed.machine.network_namespace import private_network
 from testbed.machine.processes import processes_with_environment

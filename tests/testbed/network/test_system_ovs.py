@@ -15,9 +15,9 @@ from kuijia_base.errors import InputError
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory, labs
+from testbed.network.bridges import NetworkOptions
 from testbed.network.leftovers import interfaces, remove_leftovers
 from testbed.network.network import EmulatedNetwork
-from testbed.network.network_options import NetworkOptions
 from tests.testbed.emulated import program_path, topology
 
 pytestmark = pytest.mark.emulation

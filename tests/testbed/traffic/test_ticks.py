@@ -10,8 +10,7 @@ from typing import Literal
 import pytest
 
 from kuijia_base.errors import TestbedError
-from testbed.machine.clocks import OUR_CLOCK, ClockOffset
-from testbed.machine.programs import LocalProgram
+from testbed.machine.programs import OUR_CLOCK, ClockOffset, LocalProgram
 from testbed.network.network import EmulatedNetwork
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.kuijia_app.dummy_switches import wait_until

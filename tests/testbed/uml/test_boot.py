@@ -18,8 +18,7 @@ import pytest
 from kuijia_base.errors import InputError, TestbedError
 from testbed.machine.processes import processes_with_argument, start_time
 from testbed.uml import boot
-from testbed.uml.boot import Guest, run_in_guest
-from testbed.uml.channel import channel_folder, folder_parameter
+from testbed.uml.boot import Guest, channel_folder, folder_parameter, run_in_guest
 
 pytestmark = pytest.mark.slow
 

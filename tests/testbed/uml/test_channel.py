@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from testbed.machine.processes import own_identity
-from testbed.uml import channel
-from testbed.uml.channel import channel_folder
+from testbed.uml import boot
+from testbed.uml.boot import channel_folder
 
 PREFIX = "kuijia-uml-"
 
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(channel, "PARENT", tmp_path)
+    monkeypatch.setattr(boot, "PARENT", tmp_path)
     return tmp_path
 
 

@@ -15,7 +15,7 @@ for module in ("httpx", "playwright", "starlette", "uvicorn"):
     pytest.importorskip(module, reason=f"no {module}, which ./run test installs")
 
 from testbed.lab.lab_client import ask, running_lab, start_lab, the_running_lab  # noqa: E402  # after the packages that may be missing
-from testbed.lab.lab_order import Order  # noqa: E402
+from testbed.lab.lab_options import Order  # noqa: E402
 from testbed.web.real_lab import RealLab  # noqa: E402
 from tests.kuijia_app.plans import motivation_plan  # noqa: E402
 from tests.testbed.web.browsing import Visit, browsing, serving, visiting  # noqa: E402
