@@ -24,8 +24,7 @@ from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.exhibit import Line, Point
 from experiments.results.result import Check
 from experiments.results.score import SizeBar, slower
-from simulator.flow_sizes.distribution import FlowSizes
-from simulator.flow_sizes.published import published_flow_sizes
+from simulator.flow_sizes.published import FlowSizes, published_flow_sizes
 from simulator.packet.credited import Finishing, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network

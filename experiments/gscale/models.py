@@ -21,8 +21,7 @@ from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_computation
 from simulator.flow.events import FlowsRerouted, LinksFail, stages
 from simulator.flow.model import FluidFlows, share, weighed_by_round_trips
-from simulator.flow.ramp import Ramp
-from simulator.flow.timeline import play
+from simulator.flow.ramp import Ramp, play
 from te_solver.model.plan import Plan, Tunnel
 from te_solver.model.topology import Topology
 from te_solver.schemes.all_schemes import failure_scheme

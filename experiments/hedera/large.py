@@ -44,8 +44,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_number_within
 from kuijia_base.text import parse_whole
 from simulator.flow.ramp import Ramp
-from simulator.flow_sizes.distribution import FlowSizes
-from simulator.flow_sizes.published import find_flow_sizes
+from simulator.flow_sizes.published import FlowSizes, find_flow_sizes
 from simulator.packet import scenario
 from simulator.packet import simulation as packets
 from simulator.packet.flows import Flows, Path

@@ -17,8 +17,7 @@ from kuijia_base.option_values import whole_number
 from kuijia_base.options import Option, bad_option, spelled
 from kuijia_base.suggestion import unknown
 from kuijia_base.text import parse_number, parse_whole
-from simulator.flow_sizes.distribution import FlowSizes
-from simulator.flow_sizes.published import find_flow_sizes, published_names
+from simulator.flow_sizes.published import FlowSizes, find_flow_sizes, published_names
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.queues import UNLIMITED
 from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson

@@ -31,8 +31,7 @@ from simulator.packet.queues import TokenBucket
 from simulator.packet.results import FlowResults, LinkResults, Totals
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Progress, Simulation
-from simulator.planned.bfd import BfdWatch
-from simulator.planned.controller import SimulatedController, Switches
+from simulator.planned.controller import BfdWatch, SimulatedController, Switches
 from simulator.planned.credit_classes import (
     DATA_CLASS,
     CreditPorts,

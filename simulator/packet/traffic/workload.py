@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kuijia_base.errors import UnsoundError
-from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import FlowSizes
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.traffic.arrivals import Arrivals, Poisson, arrival_times

@@ -14,7 +14,7 @@ from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
 from kuijia_base.sweep.work import digest_of
 from kuijia_base.sweep.workers import Workers
-from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import FlowSizes
 from simulator.packet.credited import Credited, FlashPass
 from simulator.packet.faults import SwitchFault
 from simulator.packet.flows import Flows
@@ -201,7 +201,7 @@ def _require_wait(study: Study, run: Run, network: Network, transport: FlashPass
     """Require a waiting time that is long enough, and not too long, before flows are made; raises UnsoundError."""
     if transport.wait is None and not may_wait_too_long(network, transport, study.until):
         return
-    from simulator.packet.pair_round_trips import require_wait, round_trips  # noqa: PLC0415  # slow to import: SciPy
+    from simulator.packet.round_trips import require_wait, round_trips  # noqa: PLC0415  # slow to import: SciPy
 
     pairs = study.traffic.pairs(network, run.load, run.seed)
     if transport.wait is not None:

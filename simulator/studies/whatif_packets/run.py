@@ -21,7 +21,7 @@ from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.work import digest_of
 from kuijia_base.sweep.workers import Workers
-from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import FlowSizes
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.transports import Congestion, Tcp
 from simulator.planned.events import Cut, Timing, controller_at

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from simulator.flow.events import Event, FlowArrives, FlowEnds, FlowsRerouted, LinksFail, LinksHeal, stages
 from simulator.flow.model import FluidFlows, share
-from simulator.flow.ramp import Ramp
-from simulator.flow.timeline import History, play
+from simulator.flow.ramp import History, Ramp, play
 from tests.simulator.flow.cases import Case, cases
 
 

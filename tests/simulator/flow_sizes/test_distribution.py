@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import UnsoundError
-from simulator.flow_sizes.distribution import FlowSizes, Interpolation
+from simulator.flow_sizes.published import FlowSizes, Interpolation
 from simulator.portable_random import Draws
 
 

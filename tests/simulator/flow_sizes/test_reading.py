@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_base.errors import InputError
-from simulator.flow_sizes.distribution import Interpolation
-from simulator.flow_sizes.published import parse_flow_sizes, read_flow_sizes
+from simulator.flow_sizes.published import Interpolation, parse_flow_sizes, read_flow_sizes
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from kuijia_base.errors import UnsoundError
 from simulator.packet.credited import FlashPass, Ports
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
-from simulator.packet.pair_round_trips import require_wait
 from simulator.packet.queues import Fifo
+from simulator.packet.round_trips import require_wait
 from simulator.packet.simulation import Simulation
 from simulator.packet.topologies import LeafSpine
 from simulator.packet.traffic.patterns import AllToAll

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kuijia_base.errors import UnsoundError
-from simulator.flow_sizes.distribution import FlowSizes
-from simulator.flow_sizes.published import published_flow_sizes
+from simulator.flow_sizes.published import FlowSizes, published_flow_sizes
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo
 from simulator.packet.routing import NoPathError

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kuijia_base.errors import InputError
-from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import FlowSizes
 from simulator.packet.credited import Credited, FlashPass
 from simulator.packet.traffic.load import Reference
 from simulator.packet.traffic.patterns import Stride

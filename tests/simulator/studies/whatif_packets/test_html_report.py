@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any, cast
 
-from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import FlowSizes
 from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings
 from simulator.studies.whatif_packets.html_report import LISTED, answer, html_report
 from simulator.studies.whatif_packets.run import ABORIGINAL, ROLES, VICTIM, Conditions, Play

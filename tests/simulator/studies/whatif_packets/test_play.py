@@ -12,7 +12,7 @@ import pytest
 from kuijia_base.errors import UnsoundError
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
-from simulator.flow_sizes.distribution import FlowSizes
+from simulator.flow_sizes.published import FlowSizes
 from simulator.studies.whatif_packets.run import (
     ABORIGINAL,
     LARGE,
