@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.measure import timed
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from experiments.hedera import simulation
+from experiments.hedera.iterations import polls, random_flows
 from experiments.hedera.large import ITERATIONS, annealing, arriving, larger
-from experiments.hedera.timing import polls, random_flows
 from hedera import _core
 from hedera.network.fat_tree import FatTree
 from hedera.placement.demand_estimation import estimate_demands

@@ -134,7 +134,7 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
      "8,192 hosts: patterns, and flows that arrive and end, under ECMP, first fit and annealing"),
     ("hedera-growth", "nothing published", _FLOW, "hedera.growth",
      "fat-trees of up to 65,536 hosts: goodput under ECMP, first fit and annealing, time and memory"),
-    ("hedera-timing", "Hedera's tables on timing", _FLOW, "hedera.timing",
+    ("hedera-timing", "Hedera's tables on timing", _FLOW, "hedera.iterations",
      "time of demand estimation and of whole rounds, up to 27,648 hosts"),
     ("cqrd-toy", "CQRD, Figure 2", _PACKET, "cqrd.one_output",
      "five short flows meet two long ones at one port: OQ, HCF, CQ and CQRD"),

@@ -32,9 +32,8 @@ from kuijia_base.picture_file import bars, legend_below, look, new_figure, write
 from simulator.packet.credited import Credited
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.transports import Congestion, Tcp, Transport
-from simulator.planned.credit_classes import VictimCredits
 from simulator.planned.events import Cut, Timing
-from simulator.planned.network import Physical
+from simulator.planned.network import Physical, VictimCredits
 from simulator.planned.run import PlanRun, Windows
 from simulator.planned.traffic import SiteFlows
 from simulator.studies.packet.transports import Credits, transport_names, transport_of
@@ -76,7 +75,7 @@ class Service(Enum):
     """Service of victims by a scheme that demotes them; `NORMAL` is that of a scheme that does not.
 
     `PLAIN` and `MARKED` are those of transports that find the rate by themselves: the victims' queue does not mark
-    packets, or does. The others are those of credits: `simulator.planned.credit_classes.VictimCredits`.
+    packets, or does. The others are those of credits: `simulator.planned.network.VictimCredits`.
     """
 
     NORMAL = "as all others"

@@ -29,8 +29,7 @@ from kuijia_base.text_table import TextTable
 from simulator.flow.availability import GUARANTEED, Availability
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import ABORIGINAL, OLD, Contender, FailureOutcome, SchemeFigures, loss_share
-from simulator.studies.whatif.figures import figures
-from simulator.studies.whatif.html_report import html_report
+from simulator.studies.whatif.html_report import figures, html_report
 from simulator.studies.whatif.study import Likelihood, Provenance, Questions, WhatIfStudy, hurting, span
 from simulator.studies.whatif.study import outcomes_of as swept_outcomes
 from simulator.studies.whatif_packets.findings import FORMAT as PACKETS_FORMAT

@@ -48,8 +48,14 @@ def run(args: argparse.Namespace) -> int:
         return _write_items(args.folder, args.output or args.folder)
     require_installed(LIBRARY, "the pictures of reports")
     # Drawing takes a second to import, which --help should not cost.
-    from experiments.reporting.report import HEADINGS, NUMBERS, report_of  # noqa: PLC0415  # slow to import: jsonschema
-    from experiments.reporting.report_pages import html_page, markdown_page, pictures_of  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.reporting.report import (  # noqa: PLC0415  # slow to import: jsonschema, matplotlib
+        HEADINGS,
+        NUMBERS,
+        html_page,
+        markdown_page,
+        pictures_of,
+        report_of,
+    )
     from experiments.results.exhibit import exhibit_to_json  # noqa: PLC0415  # slow to import: jsonschema
 
     with reading(args.folder, "results that `kuijia run` wrote"), warnings.catch_warnings():

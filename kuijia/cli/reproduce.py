@@ -154,8 +154,7 @@ def _recorded(path: Path) -> list[ReproducedCommand]:
 
 def write_report(output: OutputFolder, made: Sequence[ReproducedCommand]) -> dict[str, int]:
     """Write the report on all that the folder has and return the number of exhibits by verdict."""
-    from experiments.reporting.report import report_of  # noqa: PLC0415  # slow to import: jsonschema
-    from experiments.reporting.report_pages import html_page, pictures_of  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.reporting.report import html_page, pictures_of, report_of  # noqa: PLC0415  # slow to import
     from experiments.reporting.verdict import VERDICTS  # noqa: PLC0415  # slow to import: jsonschema
 
     report = report_of(output.path)

@@ -32,16 +32,18 @@ from simulator.packet.results import FlowResults, LinkResults, Totals
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Progress, Simulation
 from simulator.planned.controller import BfdWatch, SimulatedController, Switches
-from simulator.planned.credit_classes import (
+from simulator.planned.events import Cut, CutNode, Event, Heal, HealNode, Replace, Timing
+from simulator.planned.network import (
     DATA_CLASS,
     CreditPorts,
+    Physical,
+    PlannedNetwork,
     in_credit_classes,
     is_credited,
+    planned_network,
     waiting,
     with_credits,
 )
-from simulator.planned.events import Cut, CutNode, Event, Heal, HealNode, Replace, Timing
-from simulator.planned.network import Physical, PlannedNetwork, planned_network
 from simulator.planned.traffic import FlowPlacer, SiteFlows
 from te_solver.model.plan import Plan
 

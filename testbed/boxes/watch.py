@@ -18,8 +18,7 @@ from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
 from testbed.network.bfd import parse_bfd_show
 from testbed.network.bridges import NetworkOptions
-from testbed.network.network_metrics import network_metrics, note_links, note_queues, note_sessions
-from testbed.network.queue_counters import parse_queue_counters
+from testbed.network.queue_counters import network_metrics, note_links, note_queues, note_sessions, parse_queue_counters
 
 PREFIX = "kuijia_boxes"
 

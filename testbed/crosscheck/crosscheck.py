@@ -26,8 +26,7 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, LAST_VLAN_ID, TCP, UDP, Group, GroupType
 from simulator.planned.table_rows import Headers, LoneSwitch, Sent
 from te_solver.model.failures import Failure
-from testbed.crosscheck.dummy_switches import DummyBridges, folder_for_switches
-from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace
+from testbed.crosscheck.dummy_switches import DummyBridges, TracedPacket, folder_for_switches, parse_trace
 from testbed.crosscheck.random_cases import (
     RandomPlan,
     perhaps_classified,

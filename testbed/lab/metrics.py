@@ -13,7 +13,7 @@ from kuijia_app.framework.metrics.server import PATH, MetricsServer
 from kuijia_app.framework.metrics.tally import Metric, Tally
 from kuijia_base.errors import KuijiaError
 from testbed.lab.lab_options import LabOptions, metrics_addresses
-from testbed.network.network_metrics import network_metrics, note_links, note_queues, note_sessions
+from testbed.network.queue_counters import network_metrics, note_links, note_queues, note_sessions
 
 PREFIX = "kuijia_lab"
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from experiments.gscale.campaign import LOG_NAME, _read_log
 from experiments.hedera.testbed import FILE_NAME, MatrixOptions, Record, Span
-from experiments.reporting.report import report_of
-from experiments.reporting.report_pages import markdown_page
+from experiments.reporting.report import markdown_page, report_of
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_text, exhibit_to_json
 from experiments.results.result import Check, load_result, result_to_json
 from kuijia_app.discovery.ovs_output import read_interfaces

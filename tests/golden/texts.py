@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from experiments.reporting.report import report_of
-from experiments.reporting.report_pages import markdown_page
+from experiments.reporting.report import markdown_page, report_of
 from experiments.results.exhibit import exhibit_text
 from kuijia.cli.main import main
 from kuijia.cli.parsers import actions_of, all_parsers, help_of, whole_parser

@@ -13,8 +13,7 @@ from kuijia_base.manifest import python_versions
 from kuijia_base.picture_file import bars, legend_below, look, new_figure, picture_bytes
 from kuijia_base.quantities import counted
 from kuijia_base.text_table import TextTable
-from simulator.studies.whatif.figures import DPI, PANEL, Parts, ranked_panels
-from simulator.studies.whatif.html_report import page_environment, who_loses
+from simulator.studies.whatif.html_report import DPI, PANEL, Parts, page_environment, ranked_panels, who_loses
 from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings, percent
 from simulator.studies.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM
 

@@ -18,9 +18,8 @@ from kuijia_base.errors import UnsoundError
 from simulator.packet.credited import FlashPass
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import Congestion, Tcp
-from simulator.planned.credit_classes import VictimCredits
 from simulator.planned.events import Cut, Replace, Timing
-from simulator.planned.network import Physical
+from simulator.planned.network import Physical, VictimCredits
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from simulator.studies.packet import transports

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kuijia_base.errors import TestbedError
-from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace
+from testbed.crosscheck.dummy_switches import TracedPacket, parse_trace
 
 INGRESS = """Flow: dp_hash=0x1,tcp,in_port=4
 

@@ -11,8 +11,15 @@ from matplotlib.patches import Rectangle
 
 from kuijia_base.picture_file import picture_bytes
 from simulator.flow.what_if import ABORIGINAL, OLD, Contender, compare
-from simulator.studies.whatif.figures import figures, loss_and_vacancy
-from simulator.studies.whatif.html_report import BANDS, LISTED, answer, html_report, network_map
+from simulator.studies.whatif.html_report import (
+    BANDS,
+    LISTED,
+    answer,
+    figures,
+    html_report,
+    loss_and_vacancy,
+    network_map,
+)
 from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy
 from te_solver.model.demands import Demand
 from te_solver.model.failures import PUBLISHED, Failure, from_counts, link_pairs, single_links, single_nodes
