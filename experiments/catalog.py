@@ -152,7 +152,7 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
      "the testbed of eight hosts, simulated: CQRD, CQ and OQ"),
     ("flashpass-fig2", "FlashPass, Figure 2", _PACKET, "flashpass.fig2",
      "200 flows of five reactive transports, by buffer size"),
-    ("flashpass-buffers", "FlashPass, Tables I and II", _PACKET, "flashpass.buffers",
+    ("flashpass-buffers", "FlashPass, Tables I and II", _PACKET, "flashpass.fig2",
      "buffers of switch chips, and those that reactive transports need"),
     ("flashpass-fig4", "FlashPass, Figure 4, Tables III and IV", _PACKET, "flashpass.static",
      "two flows with different round trips under ExpressPass and FlashPass"),

@@ -14,18 +14,21 @@ from experiments.gscale.cases import EXPERIMENT, LAYOUTS, Case, aggregates_of, p
 from experiments.gscale.exhibits import role_loss
 from experiments.gscale.plans import parameters_of, plan_of, with_roles_read
 from experiments.measuring.emulation import (
+    FIRST_SERVER_PORT,
+    SOURCE_PORTS,
     LinkCut,
     MeasuredFlow,
     Reaction,
     Sending,
+    code_point_of,
     describe_run,
     evaluate,
     failure_of,
+    find_flows,
     record_failure,
     windows_of,
 )
 from experiments.measuring.failure_run import WantedFlow
-from experiments.measuring.flow_search import FIRST_SERVER_PORT, SOURCE_PORTS, code_point_of, find_flows
 from experiments.measuring.load import LoadWatch, load_at_rest, overload
 from experiments.measuring.packet_options import BUFFER_PACKETS
 from experiments.results.result import FlowResult, Result

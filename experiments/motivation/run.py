@@ -16,11 +16,11 @@ from experiments.measuring.emulation import (
     describe_run,
     evaluate,
     failure_of,
+    find_flows,
     ground_of,
     record_failure,
     windows_of,
 )
-from experiments.measuring.flow_search import find_flows
 from experiments.measuring.load import believable, overload, runs_on_links_it_can_carry
 from experiments.motivation.report import (
     CASES,

@@ -64,14 +64,12 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
 def recovery(run: Execution) -> Outcome:
     args = run.args
     options = options_from(args, quick=run.settings.quick, repetitions=run.settings.repetitions)
-    if run.backend == "packet":
-        from experiments.recovery.packet_run import simulate_recovery  # noqa: PLC0415  # only on Linux
+    from experiments.recovery.run import run_recovery, simulate_recovery  # noqa: PLC0415  # only on Linux
 
+    if run.backend == "packet":
         notice = notice_from(args, load_topology(shipped_network(options.network)).nodes)
         return simulate_recovery(run, options, notice)
     refuse_notice(args, run.backend)
-    from experiments.recovery.run import run_recovery  # noqa: PLC0415  # only on Linux
-
     return run_recovery(run, options)
 
 

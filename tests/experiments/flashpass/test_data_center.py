@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.flashpass import buffers, data_center
-from experiments.flashpass.buffers import needed, utilisation
+from experiments.flashpass import data_center
 from experiments.flashpass.data_center import RackRun, outcome, run_queues, run_waste
 from experiments.flashpass.data_center import data_center as network_of
+from experiments.flashpass.fig2 import BufferRun, needed, utilisation
 from experiments.flashpass.schemes import PUBLISHED
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass
 from simulator.packet.flows import Flows
@@ -110,6 +110,6 @@ def test_the_shuffle_has_published_numbers_beside_ours(tmp_path: Path, monkeypat
 def test_a_tenth_of_the_buffer_by_formula_costs_throughput() -> None:
     assert needed(0.5) == 1.0
     assert needed(0.2) == pytest.approx(PUBLISHED["cubic buffer"])
-    whole, tenth = (utilisation(buffers.BufferRun("NewReno", part * needed(0.5), 20.0, 1)) for part in (1.0, 0.1))
+    whole, tenth = (utilisation(BufferRun("NewReno", part * needed(0.5), 20.0, 1)) for part in (1.0, 0.1))
     assert whole > 0.99
     assert 0.7 < tenth < 0.97

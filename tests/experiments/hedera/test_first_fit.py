@@ -8,8 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.hedera.first_fit import KINDS, OURS, READINGS, FirstFitReading, detected, first_fit_labels, part_of
-from experiments.hedera.matrices import published, row_of
+from experiments.hedera.matrices import (
+    KINDS,
+    OURS,
+    READINGS,
+    FirstFitReading,
+    detected,
+    first_fit_labels,
+    part_of,
+    published,
+    row_of,
+)
 from experiments.hedera.schemes import FIRST_FIT
 from experiments.reporting.report import report_of
 from hedera.network.fat_tree import FatTree
