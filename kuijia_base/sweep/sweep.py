@@ -14,7 +14,6 @@ from kuijia_base.option_values import is_page
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.checkpoint import Checkpoint
-from kuijia_base.sweep.cluster import cluster_answers, connected
 from kuijia_base.sweep.work import Answer, Assignment, Case, Context, Ready, code_version
 from kuijia_base.sweep.workers import Workers
 
@@ -163,9 +162,10 @@ def _answers(
     """Yield the answers as they come; work stops when the block ends."""
     if not cases:
         yield iter(())
-    elif workers.cluster is None:
-        from kuijia_base.sweep.local import local_answers  # noqa: PLC0415  # slow to import: loky
+        return
+    from kuijia_base.sweep.pools import cluster_answers, connected, local_answers  # noqa: PLC0415  # slow: loky
 
+    if workers.cluster is None:
         with closing(local_answers(assignment, cases, workers.processes)) as answers:
             yield answers
     else:

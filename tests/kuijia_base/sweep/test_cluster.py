@@ -15,8 +15,8 @@ import pytest
 
 from kuijia_base.errors import InputError
 from kuijia_base.progress import Progress
-from kuijia_base.sweep import cluster
-from kuijia_base.sweep.cluster import ClusterError, connected
+from kuijia_base.sweep import pools
+from kuijia_base.sweep.pools import ClusterError, connected
 from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers
 from tests.kuijia_base.sweep import held
@@ -76,7 +76,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_this_machine(tmp_
 
 
 def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(pools, "_CONNECT_SECONDS", 0.2)
     told = io.StringIO()
     with pytest.raises(InputError, match=r"^option:--cluster: tcp://127\.0\.0\.1:1 does not answer, expected the"):
         run(Workers(1, "tcp://127.0.0.1:1"), told)
@@ -84,7 +84,7 @@ def test_a_scheduler_that_does_not_answer_is_refused_in_one_line(monkeypatch: py
 
 
 def test_a_scheduler_without_workers_is_told_in_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_WORKER_SECONDS", 0.2)
+    monkeypatch.setattr(pools, "_WORKER_SECONDS", 0.2)
     with pytest.raises(ClusterError, match="has no workers, expected at least one"):
         run(Workers(1, address))
 

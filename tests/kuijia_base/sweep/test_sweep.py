@@ -14,7 +14,7 @@ import pytest
 from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.local import WorkersKilledError
+from kuijia_base.sweep.pools import WorkersKilledError
 from kuijia_base.sweep.sweep import CaseError, Sweep, swept
 from kuijia_base.sweep.workers import Workers
 from tests.kuijia_base.sweep import held
