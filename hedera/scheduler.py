@@ -17,7 +17,6 @@ from typing import Any
 from hedera.scheduling import events
 from hedera.scheduling.elephant_schedule import ElephantSchedule
 from hedera.scheduling.events import SchedulerMetrics
-from hedera.scheduling.link_counters import LinkCounters
 from hedera.scheduling.messages import (
     COUNTER_COOKIE,
     COUNTING_COOKIE,
@@ -27,7 +26,7 @@ from hedera.scheduling.messages import (
     readings,
 )
 from hedera.scheduling.options import MISSING, SchedulerOptions, build, missing_option
-from hedera.scheduling.polling import Polls, ScheduledEntry
+from hedera.scheduling.polling import LinkCounters, Polls, ScheduledEntry
 from hedera.scheduling.routes import Links, Routes, first_routing, routes_around
 from hedera.scheduling.tables import Cable, is_own_group
 from kuijia_app.control import link_probes, port_states

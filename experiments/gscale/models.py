@@ -19,9 +19,8 @@ from experiments.results.result import FlowResult, NoticedCut, Protocol, Result,
 from experiments.results.stored_files import timing_told
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_computation
-from simulator.flow.events import FlowsRerouted, LinksFail, stages
 from simulator.flow.model import FluidFlows, share, weighed_by_round_trips
-from simulator.flow.ramp import Ramp, play
+from simulator.flow.timeline import FlowsRerouted, LinksFail, Ramp, play, stages
 from te_solver.model.plan import Plan, Tunnel
 from te_solver.model.topology import Topology
 from te_solver.schemes.all_schemes import failure_scheme

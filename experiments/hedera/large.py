@@ -43,7 +43,7 @@ from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_number_within
 from kuijia_base.text import parse_whole
-from simulator.flow.ramp import Ramp
+from simulator.flow.timeline import Ramp
 from simulator.flow_sizes.published import FlowSizes, find_flow_sizes
 from simulator.packet import scenario
 from simulator.packet import simulation as packets

@@ -15,7 +15,7 @@ from kuijia_app.preparation.queues import MAX_CAPACITY, MIN_CAPACITY
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones, positive_number, positive_number_within, positive_rate
 from kuijia_base.sweep.workers import refuse_workers
-from simulator.flow.ramp import Ramp
+from simulator.flow.timeline import Ramp
 from simulator.packet.transports import Congestion, Tcp
 from te_solver.model.topology import Link, Topology
 

@@ -50,7 +50,7 @@ from hedera.placement.registry import make_placement
 from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import positive_count, positive_number
 from kuijia_base.progress import Progress
-from simulator.flow.ramp import Ramp
+from simulator.flow.timeline import Ramp
 from testbed.traffic.transfers import Errand, Transfer, run_transfers
 
 NAME = "hedera-shuffle"

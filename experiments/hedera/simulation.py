@@ -15,7 +15,7 @@ from hedera.placement.interface import Placement
 from hedera.placement.registry import hashed_labels
 from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
 from simulator.flow.model import FluidFlows, share
-from simulator.flow.ramp import Allowances, Ramp, Rise
+from simulator.flow.timeline import Allowances, Ramp, Rise
 
 _SLOPE, _OFFSET = 3.2, 1.41
 """Fitted to the authors' simulator without blocking: one flow on a host's cable gets .7833 of it, two .8715, three .910

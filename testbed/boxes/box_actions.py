@@ -20,9 +20,8 @@ from kuijia_app.preparation.send_buffer import enlarge_send_buffers
 from kuijia_base.commands import run_batch, run_command
 from testbed.boxes.box_switch import delete_links, remove_cables
 from testbed.boxes.changes import BoxStep
-from testbed.boxes.controller_place import call_controller
 from testbed.boxes.record import BoxRecord
-from testbed.boxes.survey import clock, survey
+from testbed.boxes.survey import call_controller, clock, survey
 from testbed.links.label_observer import EgressFlowKey, LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.links.load_counters import count_load

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import socketserver
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,6 @@ from typing import Any
 from kuijia_base.errors import KuijiaError, TestbedError
 from testbed.boxes.changes import BoxStep, Facts, wake_steps
 from testbed.boxes.check import Heard, amiss, box_faults, cable_faults
-from testbed.boxes.controller_place import stand_in
 from testbed.boxes.inventory import Box, BoxInventory, HostBox, SwitchBox, read_inventory
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection
@@ -361,3 +362,40 @@ def put_back_boxes(run_directory: Path, report: Callable[[str], None]) -> None:
         problem = f"boxes of the killed lab {run_directory.name} are not put back"
         raise TestbedError(f"{problem}: {error}; `kuijia boxes down {path}` does it later") from error
     BoxesNote(run_directory, path).remove()
+
+
+_POLL_SECONDS = 0.05
+
+
+class _Listener(socketserver.TCPServer):
+    allow_reuse_address = True
+    request_queue_size = 128  # all switches call at the same time
+
+    def __init__(self, host: str, port: int, word: bytes) -> None:
+        super().__init__((host, port), _Answer)
+        self.word = word
+
+
+class _Answer(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        assert isinstance(self.server, _Listener)
+        with suppress(OSError):  # the caller is gone
+            self.request.sendall(self.server.word)
+
+
+@contextmanager
+def stand_in(host: str, port: int) -> Iterator[str]:
+    """Listen in the controller's place during a block; yield the word that every caller receives.
+
+    Raises:
+        OSError: the address is not available, for instance because a controller listens there.
+    """
+    word = secrets.token_hex(8)
+    with _Listener(host, port, word.encode()) as listener:
+        thread = threading.Thread(target=listener.serve_forever, args=(_POLL_SECONDS,), name="stand-in")
+        thread.start()
+        try:
+            yield word
+        finally:
+            listener.shutdown()
+            thread.join()

@@ -48,7 +48,6 @@ MODULES_ON_BOX = (
     "testbed/boxes/box_actions.py",
     "testbed/boxes/box_switch.py",
     "testbed/boxes/changes.py",
-    "testbed/boxes/controller_place.py",
     "testbed/boxes/record.py",
     "testbed/boxes/survey.py",
     "testbed/links/__init__.py",

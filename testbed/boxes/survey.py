@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -193,3 +194,17 @@ def _try_queues() -> dict[str, bool]:
             else:
                 result[kind] = True
     return result
+
+
+def call_controller(host: str, port: int, word: str, seconds: float) -> str | None:
+    """Return why a switch at the caller's place would not reach the listener with this word, see `stand_in`."""
+    try:
+        with socket.create_connection((host, port), timeout=seconds) as connection, connection.makefile("rb") as said:
+            heard = said.read(len(word))
+    except TimeoutError:
+        return f"no answer within {seconds:g} s"
+    except OSError as error:
+        return error.strerror or str(error)
+    if not heard:
+        return "the connection is closed without an answer"
+    return None if heard == word.encode() else "another program answers there"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hedera.scheduler import HederaScheduler
-from hedera.scheduling.link_counters import LinkCounters
+from hedera.scheduling.polling import LinkCounters
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.loss_watch import LossWatch
 from kuijia_app.control.sliced_work import at_once

@@ -20,7 +20,7 @@ from hedera.network.matrices import stride
 from hedera.placement.registry import EcmpPlacement
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
-from simulator.flow.ramp import Ramp
+from simulator.flow.timeline import Ramp
 from simulator.flow_sizes.published import published_flow_sizes
 from tests.experiments.executions import execution_in
 

@@ -40,7 +40,7 @@ from experiments.reporting.exhibit_output import exhibit_figure
 from hedera.network.fat_tree import FatTree
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
-from simulator.flow.ramp import Ramp
+from simulator.flow.timeline import Ramp
 from tests.experiments.executions import execution_in
 
 pytestmark = pytest.mark.slow

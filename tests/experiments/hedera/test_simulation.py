@@ -14,7 +14,7 @@ from hedera.network.matrices import stride
 from hedera.placement.interface import Placement
 from hedera.placement.registry import EcmpPlacement, GlobalFirstFit
 from hedera.placement.simulated_annealing import SimulatedAnnealing
-from simulator.flow.ramp import Ramp
+from simulator.flow.timeline import Ramp
 from tests.hedera.cases import all_to_all
 
 TREE = FatTree(4)

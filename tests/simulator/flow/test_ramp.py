@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.flow.events import Stage
 from simulator.flow.model import FluidFlows, Vector
-from simulator.flow.ramp import Allowances, Climb, Ramp
+from simulator.flow.timeline import Allowances, Climb, Ramp, Stage
 
 RAMP = Ramp(round_trip=0.1, segment=1250.0)
 """An initial window is 1 Mbit/s; from its threshold on a flow climbs by 1 Mbit/s in a second."""

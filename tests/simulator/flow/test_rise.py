@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.flow.ramp import Allowances, Ramp, Rise
+from simulator.flow.timeline import Allowances, Ramp, Rise
 
 RATES = st.floats(1e-3, 1e4)
 

@@ -11,9 +11,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from simulator.flow.events import Event, FlowArrives, FlowEnds, FlowsRerouted, LinksFail, LinksHeal, stages
 from simulator.flow.model import FluidFlows, share
-from simulator.flow.ramp import History, Ramp, play
+from simulator.flow.timeline import (
+    Event,
+    FlowArrives,
+    FlowEnds,
+    FlowsRerouted,
+    History,
+    LinksFail,
+    LinksHeal,
+    Ramp,
+    play,
+    stages,
+)
 from tests.simulator.flow.cases import Case, cases
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
-from testbed.boxes.controller_place import call_controller, stand_in
+from testbed.boxes.fleet import stand_in
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
+from testbed.boxes.survey import call_controller
 from tests.certificates import make_certificate
 from tests.testbed.boxes.inventory_files import inventory_file
 
