@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from experiments.experiment import Configure, Experiment, Outcome, Settings, no_options
-from experiments.reporting.exhibit_output import write_exhibits, write_study, write_tables
+from experiments.reporting.exhibit_output import write_exhibits, write_tables
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import Reader
 from kuijia_base.manifest import describe_computation, describe_program, package_versions
@@ -102,7 +102,9 @@ class Execution:
 
     def studied(self, data: Mapping[str, object], exhibits: Sequence[Exhibit]) -> Outcome:
         """Write the data of a study with the exhibits that are made of them and return the outcome."""
-        return replace(write_study(self.name, data, exhibits, self.output), seeds=self.seeds)
+        outcome = write_tables(self.name, data, exhibits, self.output)
+        self.output.write_json(f"{self.name}.json", outcome.summary)
+        return replace(outcome, seeds=self.seeds)
 
     def in_phases(
         self,

@@ -39,9 +39,9 @@ from te_solver.schemes.all_schemes import failure_scheme
 from te_solver.schemes.failure_scheme import VICTIM
 from testbed.lab.lab import Ground, Lab
 from testbed.lab.lab_options import LabOptions
+from testbed.links.label_observer import EgressFlowKey, Protocol
 from testbed.machine.machine import Machine
 from testbed.network.bridges import NetworkOptions
-from testbed.traffic.hash_probe import EgressFlowKey, Protocol
 from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD
 
 PRIORITY = 1000
@@ -274,8 +274,6 @@ class Bench:
             before=before,
             after=after,
             flows=with_roles_read(case, wanted, results),
-            published=None,
-            checks=(),
             invalid=(*busy, *overload(recording.load), *uncarried(results), *disturbed(results)),
             manifest={
                 **describe_run(self._machine, lab.network, calibration, began, time.time() - began),

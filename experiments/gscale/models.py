@@ -124,9 +124,6 @@ def compute(case: Case, settings: Settings) -> Result:
                 for flow, way, *rates in zip(flows, series, before, after, strict=True)
             ],
         ),
-        published=None,
-        checks=(),
-        invalid=(),
         manifest={"settings": asdict(settings), **describe_computation(began, time.time() - began)},
         parameters=parameters_of(case, plan),
     )
@@ -215,9 +212,6 @@ def compute_packets(case: Case, plan: Plan, model: PacketModel) -> Result:
         before=before,
         after=after,
         flows=with_roles_read(case, wanted, flows),
-        published=None,
-        checks=(),
-        invalid=(),
         manifest={
             "settings": asdict(settings),
             **model.told(case),

@@ -27,17 +27,11 @@ from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from testbed.lab.cuts import LinkEvent
 from testbed.lab.lab import Emulation, Ground, Lab
+from testbed.links.label_observer import EgressFlowKey, IngressMark, Protocol
 from testbed.machine.machine import Machine, examine_machine, require_emulation
 from testbed.network.calibration import LinkCalibration
 from testbed.network.lab_network import LabNetwork
-from testbed.traffic.hash_probe import (
-    EgressFlowKey,
-    IngressMark,
-    Protocol,
-    TunnelFlowWish,
-    choose_flows,
-    probe_marks_seen_by,
-)
+from testbed.traffic.hash_probe import TunnelFlowWish, choose_flows, probe_marks_seen_by
 from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.traffic.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
 

@@ -388,7 +388,6 @@ def computed_result(
         flows=flows,
         published=published_throughput(table.name).for_scheme(scheme),
         checks=(*judge(table.bars.get(scheme, ()), flows), *queue_checks(scheme, flows)),
-        invalid=(),
         manifest={
             "settings": asdict(settings),
             "options": asdict(options),

@@ -54,8 +54,9 @@ from te_solver.model.plan import Plan, Tunnel
 from testbed.lab.cuts import fail_link, heal_link
 from testbed.lab.lab import Ground, Lab
 from testbed.lab.lab_options import LabOptions
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.machine.machine import Machine
-from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks_seen_by
+from testbed.traffic.hash_probe import probe_marks_seen_by
 from testbed.traffic.ticks import TickFlow, TickRecord
 
 ADDRESSES = 16

@@ -292,19 +292,6 @@ def write_exhibits(
     return Outcome(_text(exhibits), summary, broken)
 
 
-def write_study(
-    experiment: str,
-    data: Mapping[str, object],
-    exhibits: Sequence[Exhibit],
-    output: OutputFolder,
-    failures: Iterable[str] = (),
-) -> Outcome:
-    """Write `EXPERIMENT.json` with `data`, that its exhibits are made of, `EXPERIMENT.txt` and a picture of each."""
-    outcome = write_tables(experiment, data, exhibits, output, failures)
-    output.write_json(f"{experiment}.json", outcome.summary)
-    return outcome
-
-
 def write_tables(
     experiment: str,
     data: Mapping[str, object],

@@ -221,7 +221,7 @@ class Window:
     end: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """One run with one scheme.
 
@@ -246,9 +246,9 @@ class Result:
     before: Window
     after: Window
     flows: tuple[FlowResult, ...]
-    published: Mapping[str, Any] | None
-    checks: tuple[Check, ...]
-    invalid: tuple[str, ...]
+    published: Mapping[str, Any] | None = None
+    checks: tuple[Check, ...] = ()
+    invalid: tuple[str, ...] = ()
     manifest: Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 

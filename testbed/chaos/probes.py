@@ -11,8 +11,9 @@ from typing import Any
 from kuijia_app.tables.queues import QueueLayout
 from te_solver.model.plan import PairPlan, Plan
 from testbed.chaos.oracle import Loss, ProbeFlow
+from testbed.links.label_observer import EgressFlowKey
 from testbed.network.lab_network import LabNetwork
-from testbed.traffic.hash_probe import EgressFlowKey, probe_marks_seen_by
+from testbed.traffic.hash_probe import probe_marks_seen_by
 from testbed.traffic.ticks import Recorders
 
 PORT, LOAD_PORT = 5301, 5302

@@ -13,30 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import TestbedError
-from testbed.links.label_observer import (
-    EgressFlowKey,
-    IngressMark,
-    LabelObserver,
-    ProbeError,
-    Protocol,
-    parse_labelled_frame,
-)
+from testbed.links.label_observer import EgressFlowKey, IngressMark, ProbeError
 from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabelWatch, SiteHost
 from testbed.traffic import probe_sender
-
-__all__ = [
-    "EgressFlowKey",
-    "IngressMark",
-    "LabelObserver",
-    "ProbeError",
-    "Protocol",
-    "TunnelFlowWish",
-    "choose_flows",
-    "parse_labelled_frame",
-    "probe_marks",
-    "probe_marks_seen_by",
-]
 
 PROBE_TIMEOUT = 15.0
 """Seconds after which a probe that was never seen is a fault."""
@@ -76,18 +56,6 @@ def choose_flows(
                 chosen[wish.name] = flow
                 break
     return chosen
-
-
-def probe_marks(
-    host: SiteHost,
-    address: str,
-    interfaces: Iterable[str],
-    flows: Iterable[EgressFlowKey],
-    timeout: float = PROBE_TIMEOUT,
-) -> dict[EgressFlowKey, IngressMark]:
-    """Run `probe_marks_seen_by` on the ingress switch's core ports, in the calling thread's network namespace."""
-    names = tuple(interfaces)
-    return probe_marks_seen_by(lambda: LabelObserver(names), host, address, flows, timeout)
 
 
 def probe_marks_seen_by(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Wiring
 from te_solver.model.topology import Link, Topology
+from testbed.links.label_observer import EgressFlowKey, IngressMark, LabelObserver
 from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.bridges import NetworkOptions
+from testbed.network.lab_network import SiteHost
 from testbed.network.network import EmulatedNetwork
+from testbed.traffic.hash_probe import PROBE_TIMEOUT, probe_marks_seen_by
 
 CAPACITY = 20.0
 NORMAL_PORT, VICTIM_PORT = 5001, 5002
@@ -79,3 +82,14 @@ def program_path(network: EmulatedNetwork, path: Sequence[str], label: int) -> N
         f"in_port={wiring.port(path[-1], path[-2])},mpls,mpls_label={label},"
         f"actions=pop_mpls:0x0800,output:{wiring.host_port(path[-1])}",
     )
+
+
+def probe_marks(
+    host: SiteHost,
+    address: str,
+    interfaces: Sequence[str],
+    flows: Iterable[EgressFlowKey],
+    timeout: float = PROBE_TIMEOUT,
+) -> dict[EgressFlowKey, IngressMark]:
+    """Run `probe_marks_seen_by` on the ingress switch's core ports, in the calling thread's network namespace."""
+    return probe_marks_seen_by(lambda: LabelObserver(interfaces), host, address, flows, timeout)

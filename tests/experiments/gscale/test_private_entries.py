@@ -8,7 +8,7 @@ from kuijia_app.tables.wiring import Wiring
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.plan import Tunnel
 from te_solver.networks import shipped_network
-from testbed.traffic.hash_probe import EgressFlowKey
+from testbed.links.label_observer import EgressFlowKey
 
 VICTIM = PLAIN_LAYOUT.classes[0].victim
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.experiment import Outcome, Settings
-from experiments.reporting.exhibit_output import write_exhibits, write_study
+from experiments.reporting.exhibit_output import write_exhibits, write_tables
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.results.score import limit, order, size
@@ -23,7 +23,7 @@ def outcomes(check: Check, folder: Path, failures: tuple[str, ...] = ()) -> tupl
     alone = write_exhibits("e", [exhibit], SETTINGS, OutputFolder(folder / "alone"), failures)
     # The experiment's own word on it does not count.
     data = {"passed": bool(failures) or not check.passed}
-    return alone, write_study("e", data, [exhibit], OutputFolder(folder / "study"), failures)
+    return alone, write_tables("e", data, [exhibit], OutputFolder(folder / "study"), failures)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from te_solver.networks import shipped_demands, shipped_network
 from te_solver.solve import solve
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from tests.kuijia_app.dummy_switches import wait_until
+from tests.testbed.emulated import probe_marks
 
 pytestmark = pytest.mark.emulation
 

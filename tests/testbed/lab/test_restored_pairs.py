@@ -23,7 +23,7 @@ from testbed.chaos.settled_state import faults_of_tables
 from testbed.lab.cuts import fail_link, heal_link
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.traffic.hash_probe import EgressFlowKey, IngressMark
+from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.kuijia_app.dummy_switches import wait_until
 

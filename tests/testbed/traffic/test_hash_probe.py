@@ -14,18 +14,10 @@ from hypothesis import strategies as st
 from kuijia_app.control.probe_frames import ProbeForm, ProbeSaid, probe_frame
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
+from testbed.links.label_observer import EgressFlowKey, IngressMark, LabelObserver, ProbeError, parse_labelled_frame
 from testbed.network.network import EmulatedNetwork
-from testbed.traffic.hash_probe import (
-    EgressFlowKey,
-    IngressMark,
-    LabelObserver,
-    ProbeError,
-    TunnelFlowWish,
-    choose_flows,
-    parse_labelled_frame,
-    probe_marks,
-)
-from tests.testbed.emulated import NORMAL_PORT, VICTIM_PORT, program_path, running_network
+from testbed.traffic.hash_probe import TunnelFlowWish, choose_flows
+from tests.testbed.emulated import NORMAL_PORT, VICTIM_PORT, probe_marks, program_path, running_network
 
 PORTS = st.integers(0, 0xFFFF)
 
