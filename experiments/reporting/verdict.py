@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from experiments.catalog import owner_of
 from experiments.results.exhibit import Exhibit
@@ -120,16 +120,7 @@ NEAR: Final = "within twice the margin"
 NOISE: Final = "within noise"
 REPRODUCED: Final = "reproduced"
 UNPUBLISHED: Final = "nothing published"
-VERDICTS: tuple[Verdict, ...] = (
-    NOT_SHOWN,
-    NOT_MEASURED,
-    UNDECIDABLE,
-    DIFFERS,
-    NEAR,
-    NOISE,
-    REPRODUCED,
-    UNPUBLISHED,
-)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """All of them, the worst first."""
 
 

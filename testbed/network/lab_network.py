@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from kuijia_app.tables.families import Address
-from kuijia_app.tables.queues import QueueLayout
-from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from te_solver.model.topology import Topology
 from testbed.links.label_observer import EgressFlowKey, IngressMark
 from testbed.links.load_counters import LoadCounters
 from testbed.machine.ovs import Datapath
 from testbed.machine.programs import ClockOffset, StartedProgram
 from testbed.network.bfd import BfdCables
-from testbed.network.calibration import LinkCalibration
+from testbed.network.calibration import LinkCalibration, MeasurableNetwork
 from testbed.network.queue_counters import PortCounters, QueueTotals
 
 
@@ -60,20 +57,11 @@ class LabelWatch(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-class LabNetwork(Protocol):
+class LabNetwork(MeasurableNetwork, Protocol):
     """Switches, cables and hosts of a topology, from `start` to `stop`; nodes are named as in the topology.
 
     Everything raises TestbedError when a part of the network fails, InputError for parts that the network lacks.
     """
-
-    @property
-    def topology(self) -> Topology: ...
-
-    @property
-    def wiring(self) -> Wiring: ...
-
-    @property
-    def layout(self) -> QueueLayout: ...
 
     @property
     def datapath(self) -> Datapath:
