@@ -52,7 +52,7 @@ class OutputFolder:
 
     def write_json(self, name: str, data: object) -> None:
         """Write data as JSON; raise InputError if the file cannot be written, as all `write_` methods do."""
-        self.write_text(name, json.dumps(data, indent=1, allow_nan=False) + "\n")
+        self.write_text(name, _outlined(json.loads(json.dumps(data, allow_nan=False))) + "\n")
 
     def stamp(self, key: str, data: Mapping[str, object]) -> None:
         """Add data under a key to each JSON object that was written; what an object has there itself stays.
@@ -103,3 +103,20 @@ class OutputFolder:
         name = self.page or name
         if name not in self.written:
             self.written.append(name)
+
+
+def _outlined(data: object, depth: int = 0) -> str:
+    """Return JSON with a line for each object whose members have no objects, such as a point with its runs."""
+    members = list(data.values() if isinstance(data, dict) else data if isinstance(data, list) else ())
+    if not any(_is_nested(each) for each in members):
+        return json.dumps(data)
+    names = [f"{json.dumps(key)}: " for key in data] if isinstance(data, dict) else [""] * len(members)
+    lines = (f"{name}{_outlined(each, depth + 1)}" for name, each in zip(names, members, strict=True))
+    indent = "\n" + " " * depth
+    begin, end = "{}" if isinstance(data, dict) else "[]"
+    return f"{begin}{indent} {f',{indent} '.join(lines)}{indent}{end}"
+
+
+def _is_nested(data: object) -> bool:
+    """Return True for an object, and for a list of objects or lists."""
+    return isinstance(data, dict) or (isinstance(data, list) and any(isinstance(each, dict | list) for each in data))

@@ -39,6 +39,27 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         OutputFolder(tmp_path / "file")
 
 
+def test_json_has_a_line_for_each_point_with_its_runs(tmp_path: Path) -> None:
+    """Results are committed: an indented line for each number of a run would be a fifth of their bytes."""
+    data = {"a": 1, "b": [{"x": "é", "each": (1.5, None)}, {}], "c": {"d": {"e": []}}, "f": [[1], [2]]}
+    OutputFolder(tmp_path).write_json("a.json", data)
+    text = (tmp_path / "a.json").read_text()
+    assert json.loads(text) == json.loads(json.dumps(data))
+    assert text.splitlines() == [
+        "{",
+        ' "a": 1,',
+        ' "b": [',
+        '  {"x": "\\u00e9", "each": [1.5, null]},',
+        "  {}",
+        " ],",
+        ' "c": {',
+        '  "d": {"e": []}',
+        " },",
+        ' "f": [[1], [2]]',
+        "}",
+    ]
+
+
 def test_a_stamp_adds_to_json_objects_what_they_lack(tmp_path: Path) -> None:
     (tmp_path / "before.json").write_text("{}")
     output = OutputFolder(tmp_path)
