@@ -340,13 +340,13 @@ def ratio_bar(
     """Return the least ratio of a statistic of two schemes at a load as a bar; nothing if it was not measured.
 
     With the published numbers, absolute or relative to Hermes, schemes that these set apart by less than seeds differ
-    are a tie.
+    are a tie, unless the bar asks for more than an order.
     """
     if (scheme, load) not in measured.runs or (base, load) not in measured.runs:
         return []
     name = f"{label_of(scheme)} / {label_of(base)} at {load:g}"
     ratios = [each for each in measured.ratios(scheme, base, load, statistic) if each is not None]
-    spread = (max(ratios) - min(ratios)) / 2 if len(ratios) > 1 else None
+    spread = (max(ratios) - min(ratios)) / 2 if len(ratios) > 1 and low == 1.0 else None
     one, other = (_published(theirs, each, load) or (1.0 if each == "hermes" else None) for each in (scheme, base))
     published = one / other if theirs is not None and one is not None and other is not None else None
     return [Check(name, measured.ratio(scheme, base, load, statistic), low, None, published, spread=spread)]

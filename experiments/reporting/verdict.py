@@ -30,7 +30,7 @@ def size_bar(exhibit: Exhibit) -> SizeBar | None:
 
 
 def numbers_of(exhibit: Exhibit) -> tuple[PublishedNumber, ...]:
-    """Return each published number of an exhibit that ours can be compared with, once.
+    """Return each published number of an exhibit, once.
 
     These are its points, and sizes among its bars, such as means, that are not the number of a point.
     """
@@ -48,7 +48,7 @@ def _points(exhibit: Exhibit, bar: SizeBar) -> Iterator[PublishedNumber]:
             continue
         cause = bar.causes.get(line.label, bar.cause)
         for point in line.points:
-            if point.value is not None and point.published is not None:
+            if point.published is not None:
                 yield PublishedNumber.of_point(line.label, point, bar.noise, cause)
 
 
@@ -90,7 +90,8 @@ def _worst_of_lines(numbers: Iterable[PublishedNumber]) -> Iterator[Check]:
         by_line.setdefault(number.line, []).append(number)
     for own in by_line.values():
         beyond = sum(number.is_beyond for number in own)
-        yield max(own, key=lambda number: number.excess).check(beyond, len(own))
+        known = [number for number in own if number.ours is not None]
+        yield from (each.check(beyond, len(own)) for each in sorted(known, key=lambda number: -number.excess)[:1])
 
 
 def margin_of(exhibit: Exhibit) -> str:
@@ -149,8 +150,9 @@ def judgement_of(exhibit: Exhibit) -> Judgement:
     """Return the verdict on an exhibit.
 
     The worst number decides: it is reproduced if all are within a fifth, within noise if some of them only are so by
-    the floor of noise. A missed limit differs; so does a size that is not a published number but its bar. An order that
-    is not there outweighs all.
+    the floor of noise. A published number without one of ours differs, and so does one near a lower bound of ours. A
+    missed limit differs; so does a size that is not a published number but its bar. An order that is not there
+    outweighs all.
     """
     if not exhibit.has_values:
         return Judgement(NOT_MEASURED)
@@ -185,8 +187,8 @@ def _by_number(score: Score) -> Judgement | None:
     worst = score.worst
     if worst is None:
         return None
-    deviation = worst.ours - worst.published
-    part = f" ({deviation / abs(worst.published):+.0%})" if worst.published else ""
+    deviation = None if worst.ours is None else worst.ours - worst.published
+    part = f" ({deviation / abs(worst.published):+.0%})" if worst.published and deviation is not None else ""
     return Judgement(
         _grade(score.numbers, worst),
         worst.what,

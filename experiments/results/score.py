@@ -45,34 +45,39 @@ class PublishedNumber:
     Attributes:
         line: label of its line, or the name of the bar that states it.
         place: position on the line; empty for none.
+        ours: None if a run has no such number, such as that of a rate which never settles: beyond any margin.
         noise: least margin, in the unit of the number.
         runs: number of ours that are averaged.
         spread: half the distance from the lowest to the highest of several runs, as a part of our number; None if there
             is one run or our number is 0.
         cause: short reason for a known difference; empty for none.
+        is_bound: True if ours is a lower bound, which is within no margin.
     """
 
     line: str
     place: str
-    ours: float
+    ours: float | None
     published: float
     noise: float = 0.0
     runs: int = 0
     spread: float | None = None
     cause: str = ""
+    is_bound: bool = False
 
     @classmethod
     def of_point(cls, line: str, point: Point, noise: float, cause: str) -> PublishedNumber:
-        """Return the number of a point that has both."""
-        assert point.value is not None, "a point with both numbers"
-        assert point.published is not None, "a point with both numbers"
+        """Return the number of a point that has a published one."""
+        assert point.published is not None, "a point with a published number"
+        spread = _spread(point)
         return cls(
-            line, heading(point.x), point.value, point.published, noise, point.runs, _spread(point, point.value), cause
+            line, heading(point.x), point.value, point.published, noise, point.runs, spread, cause, point.at_least
         )
 
     def is_same_as(self, other: PublishedNumber) -> bool:
         """Return True if both have the same numbers."""
-        return isclose(self.ours, other.ours) and isclose(self.published, other.published)
+        one, another = self.ours, other.ours
+        ours = one is another if one is None or another is None else isclose(one, another)
+        return ours and isclose(self.published, other.published)
 
     @property
     def what(self) -> str:
@@ -89,18 +94,19 @@ class PublishedNumber:
 
     @property
     def relative_error(self) -> float | None:
-        """Distance from the published number as a part of it; None if that is 0 or as small as noise."""
-        return None if self.is_small else abs(self.ours - self.published) / abs(self.published)
+        """Distance from the published number as a part of it; None without ours, or if that is 0 or only noise."""
+        return None if self.is_small or self.ours is None else abs(self.ours - self.published) / abs(self.published)
 
     @property
     def excess(self) -> float:
-        """Distance from the published number in margins."""
-        return _in_parts(abs(self.ours - self.published), self.margin)
+        """Distance from the published number in margins; infinite without one of ours."""
+        distance = self._in(self.margin)
+        return inf if self.is_bound and distance <= TWICE * (1 + _ROUNDING) else distance
 
     @property
     def is_within_part(self) -> bool:
         """True if the number is within a fifth of the published one, whatever is noise."""
-        return _in_parts(abs(self.ours - self.published), PART * abs(self.published)) <= 1 + _ROUNDING
+        return not self.is_bound and self._in(PART * abs(self.published)) <= 1 + _ROUNDING
 
     @property
     def is_beyond(self) -> bool:
@@ -111,8 +117,12 @@ class PublishedNumber:
         """True if the number is beyond twice its margin."""
         return self.excess > TWICE * (1 + _ROUNDING)
 
+    def _in(self, margin: float) -> float:
+        return inf if self.ours is None else _in_parts(abs(self.ours - self.published), margin)
+
     def check(self, beyond: int, total: int) -> Check:
         """Return the bar of this number, which stands for `total` numbers of a line, `beyond` of them off."""
+        assert self.ours is not None, "a bar needs a number of ours"
         low, high = self.published - self.margin, self.published + self.margin
         if not self.place:
             return Check(self.line, self.ours, low, high, self.published, self.cause)
@@ -160,12 +170,12 @@ class Score:
         return f"±{fmean(found):.0%}" if found else ""
 
 
-def _spread(point: Point, value: float) -> float | None:
-    if point.runs < 2 or not value:
+def _spread(point: Point) -> float | None:
+    if point.runs < 2 or not point.value:
         return None
     if point.low is not None and point.high is not None:
-        return (point.high - point.low) / 2 / abs(value)
-    return None if point.spread is None else point.spread / abs(value)
+        return (point.high - point.low) / 2 / abs(point.value)
+    return None if point.spread is None else point.spread / abs(point.value)
 
 
 def _in_parts(distance: float, margin: float) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cqrd.loads import PARTS, deployed, mean_error, of_kinds, run_parts
+from experiments.cqrd.loads import PARTS, deployed, mean_error, of_kinds, ratio_checks, run_parts
 from experiments.cqrd.one_output import simulate
 from experiments.cqrd.runs import (
     PUBLISHED,
@@ -125,6 +125,21 @@ def test_kinds_of_flows_are_counted_beside_the_published_counts_where_there_are_
         ("not interfered", 1_100, 1_000),
     ]
     assert not list(of_kinds(lcn, {"OC-PC": 1, "PC": 1}))
+
+
+def test_switches_are_ordered_as_published_and_from_finer_to_coarser_where_nothing_is() -> None:
+    """HCF is published as slower than OQ at .1, not at .4; of CQ nothing is published."""
+    times = {"CQRD": (0.2, 0.2), "CQ": (None, None), "HCF": (0.242, 0.239), "OQ": (0.24, 0.243)}
+    lines = [
+        Line(label, tuple(Point.of(load, [0.3], theirs) for load, theirs in zip((0.1, 0.4), published, strict=True)))
+        for label, published in times.items()
+    ]
+    orders = [check for check in ratio_checks(lines, "fct") if check.is_order]
+    assert [check.name.removeprefix("order: ") for check in orders] == [
+        *("CQRD / CQ at load 0.1", "CQ / HCF at load 0.1", "OQ / HCF at load 0.1"),
+        *("CQRD / CQ at load 0.4", "CQ / HCF at load 0.4", "HCF / OQ at load 0.4"),
+    ]
+    assert [check.published for check in orders[2::3]] == [pytest.approx(0.24 / 0.242), pytest.approx(0.239 / 0.243)]
 
 
 def test_published_numbers_are_found_by_their_keys() -> None:

@@ -163,6 +163,27 @@ def test_what_was_not_measured_is_said_and_what_nobody_published_has_no_verdict(
     assert judgement_of(judged(unpublished)).verdict == "nothing published"
 
 
+@pytest.mark.parametrize(
+    ("ours", "at_least", "deviation", "bar"),
+    [
+        (None, False, "-", "size: a at 1 (1 of 2 beyond)"),
+        (10.0, True, "0 (+0%)", "size: a at 2 (1 of 2 beyond)"),
+        (8.0, True, "-2 (-20%)", "size: a at 2 (1 of 2 beyond)"),
+        (15.0, True, "5 (+50%)", "size: a at 2 (1 of 2 beyond)"),
+    ],
+)
+def test_a_published_number_without_one_of_ours_or_with_a_bound_is_beyond_any_margin(
+    ours: float | None, deviation: str, bar: str, *, at_least: bool
+) -> None:
+    """A rate that never settles has no number, and one that has not settled when the run ends is a bound."""
+    points = (Point.of(1, [10.0], 10.0), replace(Point.of(2, [ours], 10.0), at_least=at_least))
+    shown = replace(exhibit("new", 1.0, 1.0), lines=(Line("a", points),))
+    found = judgement_of(judged(shown))
+    assert (found.verdict, found.what, found.score.counted) == ("differs", "a at 2", "1 of 2")
+    assert found.deviation == deviation
+    assert [check.name for check in judged(shown).checks] == [bar]
+
+
 def test_a_missed_limit_differs() -> None:
     found = judgement_of(exhibit("table4", 1.0, None, limit("median", 1.6, high=1.0)))
     assert (found.verdict, found.what) == ("differs", "limit: median (1 of 1 bars missed)")
