@@ -405,7 +405,7 @@ def write_outcome(
     output.write_json(f"{table.name}-summary.json", data)
     exhibit = motivation_exhibit(results)
     exhibit = replace(exhibit, remarks=(*exhibit.remarks, *remarks))
-    return write_tables(table.name, data, [exhibit], output, unbelievable(results))
+    return write_tables(table.name, data, [exhibit], output, unbelievable(results), with_json=True)
 
 
 def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:

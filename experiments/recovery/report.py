@@ -398,7 +398,7 @@ def write_outcome(
         "modes": {mode["mode"]["name"]: _without_cuts(mode) for mode in modes},
     }
     run.output.write_json("recovery-summary.json", summary)
-    return write_tables("recovery", summary, shown, run.output, failures)
+    return write_tables("recovery", summary, shown, run.output, failures, with_json=True)
 
 
 def _point(x: str, values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> Point:

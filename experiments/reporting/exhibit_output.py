@@ -298,8 +298,10 @@ def write_tables(
     exhibits: Sequence[Exhibit],
     output: OutputFolder,
     failures: Iterable[str] = (),
+    *,
+    with_json: bool = False,
 ) -> Outcome:
-    """Write `EXPERIMENT.txt` with all tables, and a picture of each exhibit.
+    """Write `EXPERIMENT.txt` with all tables, and a picture of each exhibit; `with_json` its `NAME.json` as well.
 
     If the data say whether the experiment passed, that is as its exit status says it.
     """
@@ -307,6 +309,8 @@ def write_tables(
     text = _text(exhibits)
     output.write_text(f"{experiment}.txt", f"{text}\n")
     for exhibit in exhibits:
+        if with_json:
+            output.write_json(f"{exhibit.name}.json", exhibit_to_json(exhibit))
         _write_picture(exhibit, output)
     broken = _broken(exhibits, failures)
     passed = {"passed": not broken} if "passed" in data else {}

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from experiments.motivation.command import REMARK
+from experiments.reporting.report import report_of
+from experiments.results.exhibit import exhibit_from_json
 from experiments.results.result import load_result
 from kuijia.cli.main import main
 
@@ -47,6 +49,10 @@ def test_the_table_stands_beside_the_published_one_and_says_that_it_is_a_model(
     (at,) = [number for number, line in enumerate(lines) if line[:2] == ["after,", "kuijia,"]]
     assert (lines[at][3], lines[at + 1][1]) == ("200", "177")
     assert json.loads((tmp_path / "table2-summary.json").read_text())["passed"]
+    stored = json.loads((tmp_path / "table2.json").read_text())
+    assert stored["manifest"]["command"] == "kuijia run table2 --cut s1-s4 --backend flow --capacity 1000"
+    exhibit, read = exhibit_from_json(stored, "table2.json"), report_of(tmp_path).exhibits[0]
+    assert {line.label: line for line in exhibit.lines} == {line.label: line for line in read.lines}
 
 
 @pytest.mark.parametrize(
