@@ -384,12 +384,13 @@ class LearnedHosts:
         site.doubted.pop(packed, None)
         if is_new:
             its = [(site.segment.switch, entry) for entry in _entries(site, host)]
-            if before is not None and has_moved:
-                keys = {(entry.priority, entry.match) for _, entry in its}
-                old = ((site.segment.switch, entry) for entry in _entries(site, before))
-                step.deleted += (each for each in old if (each[1].priority, each[1].match) not in keys)
-                if before.port != port:
-                    self._note_move(site, before, now)
+            keys = {(entry.priority, entry.match) for _, entry in its}
+            # An earlier controller may have left some of a host that moved while there was none.
+            ports = site.segment.ports if before is None else (before.port,)
+            old = chain.from_iterable(_entries(site, host._replace(port=each)) for each in ports)
+            step.deleted += ((site.segment.switch, each) for each in old if (each.priority, each.match) not in keys)
+            if before is not None and before.port != port:
+                self._note_move(site, before, now)
             step.put += its
         sought = site.sought.pop(address, None)
         if sought is not None:

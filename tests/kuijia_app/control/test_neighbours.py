@@ -350,6 +350,15 @@ def test_a_host_that_moves_to_another_port_is_delivered_to_there() -> None:
     assert {entry.match.in_port for _, entry in step.deleted} == {4}, "only what no new entry replaces"
 
 
+def test_what_an_earlier_controller_turned_round_at_another_port_of_a_new_host_is_deleted() -> None:
+    its = gateway()
+    before = its.arrived("w", 4, says(B, "10.0.2.9"), 0.0).put
+    its.forget()
+    turned = {entry.match for _, entry in before if entry.match.in_port == 4}
+    assert turned == {entry.match for _, entry in its.arrived("w", 5, says(B, "10.0.2.9"), 1.0).deleted}
+    assert not its.arrived("w", 5, says(B, "10.0.2.9"), 1.0 + learning.RENEWED).deleted
+
+
 def test_a_host_with_a_new_card_is_delivered_to_by_that_and_one_with_the_old_card_changes_nothing() -> None:
     its = gateway()
     its.arrived("e", 1, says(A, "10.0.1.1"), 0.0)
@@ -473,7 +482,7 @@ def test_a_host_may_have_the_same_card_at_two_sites() -> None:
     west = its.arrived("w", 4, asks(A, "10.0.2.1", "10.0.2.254"), 0.0)
     assert outputs(east.put) == {("e", "10.0.1.1/32", A.hex(":"), 1)}
     assert ("w", "10.0.2.1/32", A.hex(":"), 4) in outputs(west.put)
-    assert not west.deleted
+    assert {switch for switch, _ in west.deleted} == {"w"}
 
 
 def test_a_host_at_another_port_of_the_site_is_reached_by_the_gateway() -> None:
