@@ -120,7 +120,7 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
      "one of two controllers hands over, is killed or frozen: packets lost, and time until the other acts"),
     ("hedera-matrices", "Hedera's simulator", _FLOW, "hedera.matrices",
      "traffic matrices of 16 hosts, as in the authors' simulator: ECMP, first fit and annealing"),
-    ("hedera-first-fit", "Hedera's simulator", _FLOW, "hedera.first_fit",
+    ("hedera-first-fit", "Hedera's simulator", _FLOW, "hedera.matrices",
      "the authors' matrices under other interpretations of global first fit, one change at a time"),
     ("hedera-iterations", "Hedera's table of iterations", _FLOW, "hedera.iterations",
      "random destinations: bandwidth over the iterations of annealing, under several interpretations of the paper"),
