@@ -69,12 +69,18 @@ OPTIONS = [
     cfg.StrOpt("other_traffic", default=_WORDS.other_traffic, help="packets between sites without a planned pair"),
     cfg.StrOpt("neighbours", default=_WORDS.neighbours, help="sites where hosts are learned: wiring, static, learned"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds to keep the paths of a replaced plan"),
-    cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network and apply that plan"),
+    cfg.BoolOpt(
+        "reoptimise", default=False, help="after a failure, solve for the remaining network and apply that plan"
+    ),
     cfg.StrOpt("ovsdb", help="database of the switches, to add ports for BFD sessions: unix:PATH, tcp: or ssl:"),
     cfg.IntOpt("bfd_interval", default=DEFAULT_INTERVAL_MS, help="ms between two packets of such a session"),
-    cfg.StrOpt("missing", default=Missing.REFUSE.value, help="plans for which switches lack something: refuse, warn or ignore"),
+    cfg.StrOpt(
+        "missing", default=Missing.REFUSE.value, help="plans for which switches lack something: refuse, warn or ignore"
+    ),
     cfg.StrOpt("gray_loss", default=GRAY_LOSS, help="share of lost packets above which a tunnel is avoided, or off"),
-    cfg.IntOpt("host_mtu", help="bytes of the largest IP packet of hosts; learned hosts get an ICMP error for larger ones"),
+    cfg.IntOpt(
+        "host_mtu", help="bytes of the largest IP packet of hosts; learned hosts get an ICMP error for larger ones"
+    ),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     *OUTLETS,
     *PEER_OPTIONS,
