@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, permutations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -135,7 +135,7 @@ class Ring:
                 switch.answer()
 
     def cut(self, link: str, *, live: bool = False) -> None:
-        for one, other in (link, link[::-1]):
+        for one, other in permutations(link):
             self.switches[one].port_goes(self.wiring.port(one, other), live=live)
 
     def named(self) -> list[FindingKey]:

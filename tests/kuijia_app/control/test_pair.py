@@ -307,3 +307,110 @@ def test_a_controller_that_has_never_heard_those_that_act_lets_others_take_over_
     looks = [pair.look(OURS, SWITCHES, 20.0 + turn * BEAT) for turn in range(1, 40)]
     waited = (looks.index(Decision.TAKE_OVER) + 1) * BEAT
     assert UNHEARD_LEASE - 2 * BEAT <= waited <= UNHEARD_LEASE + 2 * BEAT
+
+
+def told(number: int, *, process: str = "", hears: frozenset[str] | None = None) -> Beat:
+    return Beat(number, False, THEIRS, SWITCHES, process=process or f"{number}", hears=hears)
+
+
+@pytest.mark.parametrize("witness", ["none", "peer", "switches"])
+def test_a_lease_ends_after_just_as_long(witness: str) -> None:
+    pair = Pair(1, 0.0)
+    if witness == "peer":
+        pair.heard(beat(), 0.0)
+    elif witness == "switches":
+        for switch in SWITCHES:
+            pair.seen(switch, THEIRS, 0.0)
+    assert [pair.look(OURS, SWITCHES, turn * LEASE / 4) for turn in range(5)] == [None] * 4 + [Decision.TAKE_OVER]
+
+
+def test_half_of_the_switches_that_are_reached_hold_nobody_back() -> None:
+    pair, looks = Pair(1, 0.0), []
+    pair.heard(told(2), 0.0)
+    for turn in range(1, 30):
+        for switch in ("s1", "s2", "s3") if turn < 10 else ("s1", "s3"):
+            pair.seen(switch, THEIRS + turn, turn * BEAT)
+        looks.append(pair.look(OURS, frozenset({"s1", "s2"}), turn * BEAT))  # s3 is not reached
+    taken = looks.index(Decision.TAKE_OVER) * BEAT
+    assert 0.9 + LEASE - 2 * BEAT <= taken <= 0.9 + LEASE + BEAT
+
+
+def test_a_controller_that_reaches_no_switch_does_not_act() -> None:
+    pair = Pair(1, 0.0)
+    assert {pair.look(OURS, frozenset(), turn * BEAT) for turn in range(50)} == {None}
+
+
+def test_a_peer_that_is_not_heard_for_ten_seconds_is_forgotten() -> None:
+    pair = Pair(1, 0.0)
+    pair.heard(told(2), 0.0)
+    pair.heard(told(3), 9.9)
+    assert pair.hears == {"2", "3"}
+    pair.heard(told(3), 10.0)
+    assert pair.hears == {"3"}
+
+
+def test_no_more_than_sixteen_peers_are_known_at_a_time() -> None:
+    pair = Pair(1, 0.0)
+    for number in range(2, 30):
+        pair.heard(told(number), 0.0)
+    assert pair.hears == {f"{number}" for number in range(2, 18)}
+    pair.heard(told(17, process="another"), 0.0)
+    assert pair.hears == {*(f"{number}" for number in range(2, 17)), "another"}
+
+
+def test_another_process_with_the_number_of_one_that_was_listed_is_not_listed_for_that() -> None:
+    pair = Pair(1, 0.0, process="us")
+    pair.heard(told(2, process="listed", hears=frozenset({"us"})), 0.0)
+    pair.heard(told(2, process="other", hears=frozenset()), 1.0)
+    assert [each.process for each in pair.unlisted(1.0 + UNHEARD_LEASE)] == []
+    pair.heard(told(2, process="other", hears=frozenset()), 3.0)
+    assert [each.process for each in pair.unlisted(1.0 + UNHEARD_LEASE - 0.01)] == []
+    assert [each.process for each in pair.unlisted(1.0 + UNHEARD_LEASE)] == ["other"]
+    assert [each.process for each in pair.unlisted(3.9)] == []
+
+
+def test_nobody_is_heard_once_the_last_word_is_ten_seconds_old_and_somebody_has_acted() -> None:
+    pair = Pair(1, 0.0)
+    pair.heard(told(2), 0.0)
+    assert not pair.is_unheard(10.0), "nobody has acted"
+    for generation in (THEIRS, THEIRS + 1):
+        pair.seen("s1", generation, 0.0)
+    assert not pair.is_unheard(9.99)
+    assert pair.is_unheard(10.0)
+    acting = Pair(1, 0.0, is_acting=True)
+    for generation in (THEIRS, THEIRS + 1):
+        acting.seen("s1", generation, 0.0)
+    assert not acting.is_unheard(10.0), "it is this one that acts"
+
+
+def test_a_switch_that_no_controller_has_claimed_is_no_witness_any_more() -> None:
+    pair = Pair(1, 0.0)
+    for generation in (THEIRS, None, THEIRS + 1):
+        pair.seen("s1", generation, 0.0)
+    assert not pair.is_unheard(10.0)
+
+
+def test_plans_of_one_that_does_not_list_this_one_are_followed_after_a_while_if_no_peer_is_known() -> None:
+    pair = Pair(1, 0.0, process="us")
+    word = told(2, hears=frozenset())
+    assert pair.may_lead(word, 0.0), "it is not known"
+    pair.heard(word, 0.0)
+    assert not pair.may_lead(word, UNHEARD_LEASE - 0.01)
+    assert pair.may_lead(word, UNHEARD_LEASE)
+    pair.heard(told(3, hears=frozenset({"us"})), 0.0)
+    assert not pair.may_lead(word, UNHEARD_LEASE)
+
+
+def test_of_peers_the_one_that_reaches_most_of_our_switches_would_go_on() -> None:
+    pair = Pair(1, 0.0, is_acting=True)
+    others = frozenset({"s7", "s8", "s9"})
+    for number, reach in ((2, others), (3, frozenset({"s1", "s2"})), (4, frozenset({"s1"}))):
+        pair.heard(beat(acting=False, instance=number, reach=reach), 0.0)
+    assert pair.obstacle(SWITCHES, 0.0) == "no peer is connected to switch s3"
+
+
+def test_only_peers_that_act_have_generation_ids_that_count() -> None:
+    pair = Pair(1, 0.0)
+    pair.heard(beat(), 0.0)
+    pair.heard(told(3), 0.0)
+    assert pair.generations == [THEIRS]

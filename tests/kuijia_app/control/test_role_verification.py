@@ -128,3 +128,77 @@ def test_a_quiet_controller_looks_again_ever_less_often() -> None:
             roles.denied("s1", "STALE", now)
             assert roles.is_lost(["s1"], now)
     assert len(looks) == 1, "the next pause is twice as long"
+
+
+@pytest.mark.parametrize(("denied_at", "pause"), [(LONGEST_WAIT, LEASE), (LONGEST_WAIT - 0.1, 2 * LEASE)])
+def test_a_switch_that_has_obeyed_for_the_longest_pause_begins_with_the_shortest_again(
+    denied_at: float, pause: float
+) -> None:
+    roles = RoleVerification()
+    roles.denied("s1", "STALE", 0.0)
+    roles.claimed("s1", 0.0)
+    roles.denied("s1", "STALE", denied_at)
+    for switch in SWITCHES[1:]:
+        roles.obeyed(switch, denied_at)
+    assert not roles.is_lost(SWITCHES, denied_at)
+    assert roles.due(SWITCHES, denied_at + pause - 0.01) == []
+    assert roles.due(SWITCHES, denied_at + pause) == ["s1"]
+    assert roles.due(SWITCHES, denied_at + 2 * pause - 0.01) == []
+    assert roles.due(SWITCHES, denied_at + 2 * pause) == ["s1"]
+
+
+def test_the_others_are_asked_again_after_two_fifths_of_a_second() -> None:
+    roles = RoleVerification()
+    roles.denied("s1", "STALE", 0.0)
+    assert [roles.is_to_be_asked(now) for now in (0.0, 0.39, ASKED_EVERY, 0.79)] == [True, False, True, False]
+
+
+def test_no_denying_switch_is_claimed_before_the_denial_is_decided() -> None:
+    roles = RoleVerification()
+    roles.denied("s1", "STALE", 0.0)
+    assert roles.due(SWITCHES, 1.0) == []
+    assert not roles.is_lost(SWITCHES, 1.0)
+    assert roles.due(SWITCHES, 1.0) == []
+    roles.obeyed("s2", 1.0)
+    roles.obeyed("s3", 1.0)
+    assert not roles.is_lost(SWITCHES, 1.0)
+    assert roles.due(SWITCHES, 1.0) == ["s1"]
+
+
+@pytest.mark.parametrize(("back_at", "pause"), [(LONGEST_WAIT, LEASE), (LONGEST_WAIT - 0.1, 2 * LEASE)])
+def test_a_controller_that_was_quiet_for_the_longest_pause_begins_with_the_shortest_again(
+    back_at: float, pause: float
+) -> None:
+    roles = RoleVerification()
+    assert not roles.is_to_look_again(0.0)
+    roles.denied("s1", "STALE", 0.0)
+    assert roles.is_lost(["s1"], 0.0)
+    looks = [roles.is_to_look_again(now) for now in (0.79, LEASE, 2.39, 3 * LEASE)]
+    assert looks == [False, True, False, True]
+    roles.vouched("s1", back_at)
+    assert roles.is_wrong(["s1"], back_at)
+    roles.denied("s1", "STALE", 60.0)
+    assert roles.is_lost(["s1"], 60.0)
+    assert not roles.is_to_look_again(60.0 + pause - 0.01)
+    assert roles.is_to_look_again(60.0 + pause)
+
+
+def test_the_latest_claim_that_was_taken_counts_until_the_switch_denies_or_leaves() -> None:
+    for before, lost in ((lambda _: None, False), (lambda roles: roles.left("s2"), True)):
+        roles = RoleVerification()
+        for claimed_at in (5.0, 3.0):
+            roles.obeyed("s2", claimed_at)
+        before(roles)
+        roles.denied("s1", "STALE", 4.0)
+        assert roles.is_lost(SWITCHES, 4.0 + ANSWERED_WITHIN) is lost
+    roles = RoleVerification()
+    roles.denied("s1", "STALE", 4.0)
+    roles.obeyed("s1", 5.0)  # denies by now
+    roles.claimed("s1", 5.0)
+    roles.denied("s2", "STALE", 5.0)
+    assert roles.is_lost(SWITCHES, 4.0 + ANSWERED_WITHIN)
+
+
+def test_a_quiet_controller_without_switches_stays_quiet() -> None:
+    roles, _ = asked(1, 0, connected=1)
+    assert not roles.is_wrong([], 100.0)
