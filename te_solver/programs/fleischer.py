@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -20,11 +21,11 @@ class Fleischer(Program):
     """The approximation scheme of Fleischer (Approximating fractional multicommodity flow independent of the number of
     commodities, SIAM Journal on Discrete Mathematics 13(4), 2000), after Garg and Könemann, over the given tunnels.
 
-    Each link, and each demand as a link that all tunnels of its pair use, has a length. Traffic is sent in turn on
-    tunnels whose length is below a threshold that grows by 1 + e; what is sent lengthens its links, by the factor 1 + e
-    where it fills them. At the end rates are divided by the worst excess. Weak duality gives a bound at any moment: the
-    sum of capacities times lengths over the length of the shortest tunnel. The search ends once the rates reach
-    1 - `epsilon` of the least bound, which they do at the latest at the end, with e = epsilon / 3.
+    Each link, and each demand as a link that all tunnels of its pair use, has a length, at first the same. Traffic is
+    sent in turn on tunnels whose length is below a threshold that grows by 1 + e a round; what is sent lengthens its
+    links, by the factor 1 + e where it fills them. After a round rates are divided by the worst excess. Weak duality
+    gives a bound at any moment: the sum of capacities times lengths over the length of the shortest tunnel. The search
+    ends once the rates reach 1 - `epsilon` of the least bound, which they do with e = epsilon / 3.
     """
 
     settings: ClassVar[Settings] = {"epsilon": NumberSetting(0.05, 0.0, 1.0, excluded="both")}
@@ -47,39 +48,32 @@ class Fleischer(Program):
 def _approximated(rows: sp.csc_array, bounds: Vector, pair: Indices, epsilon: float) -> tuple[Vector, float]:
     """Return the rates of columns within the bounds of rows, at least 1 - epsilon of the most, and an upper bound."""
     step = epsilon / 3
-    entries = [rows.indices[start:end] for start, end in zip(rows.indptr, rows.indptr[1:], strict=False)]
-    longest = max(map(len, entries))
-    least_length = (1 + step) * ((1 + step) * longest) ** (-1 / step)
     used = np.unique(rows.indices)
-    length = np.zeros(bounds.size)
-    length[used] = least_length
-    starts = np.flatnonzero(np.diff(pair, prepend=-1))
-    ends = [*starts[1:].tolist(), pair.size]
-    rates, best, bound = np.zeros(pair.size), np.zeros(pair.size), np.inf
-    threshold = least_length * (1 + step)
+    rows, bounds = rows[used], bounds[used]
+    entries = [rows.indices[start:end] for start, end in pairwise(rows.indptr)]
+    starts = np.unique(pair, return_index=True)[1]
+    ends = np.append(starts[1:], pair.size)
+    rates, bound = np.zeros(pair.size), np.inf
+    # In units of the threshold: it is lengths that shrink between rounds, so that none grows beyond all numbers.
+    length = np.full(bounds.size, 1 / min(map(len, entries)))
     while True:
-        # Lengths only grow: pairs whose shortest tunnel is as long as the threshold stay out of this round.
-        short = np.minimum.reduceat(rows.T @ length, starts) < min(threshold, 1.0)
-        for number in np.flatnonzero(short).tolist():
-            start, end = int(starts[number]), ends[number]
+        length /= 1 + step
+        # Lengths only grow within a round: pairs without a short tunnel stay out of it.
+        short = np.minimum.reduceat(rows.T @ length, starts) < 1
+        for start, end in zip(starts[short].tolist(), ends[short].tolist(), strict=True):
             while True:
                 lengths = [length[rows_of].sum() for rows_of in entries[start:end]]
                 shortest = int(np.argmin(lengths))
-                if lengths[shortest] >= min(threshold, 1.0):
+                if lengths[shortest] >= 1:
                     break
                 rows_of = entries[start + shortest]
                 sent = bounds[rows_of].min()
                 rates[start + shortest] += sent
                 length[rows_of] *= 1 + step * sent / bounds[rows_of]
-        shortest_of_all = float((rows.T @ length).min())
-        bound = min(bound, float(bounds @ length) / shortest_of_all)
-        load = rows @ rates
-        excess = float(np.divide(load, bounds, out=np.zeros(bounds.size), where=bounds > 0).max())
-        if excess > 0 and rates.sum() / excess > best.sum():
-            best = rates / excess
-        if best.sum() >= (1 - epsilon) * bound or threshold >= 1:
-            return best, bound
-        threshold *= 1 + step
+        bound = min(bound, float(bounds @ length / (rows.T @ length).min()))
+        within = rates / (rows @ rates / bounds).max()
+        if within.sum() >= (1 - epsilon) * bound:
+            return within, bound
 
 
 OBJECTIVE = Objective("fleischer", Fleischer, total, settings=Fleischer.settings, compiled=False)

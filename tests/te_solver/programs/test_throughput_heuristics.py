@@ -141,19 +141,6 @@ def test_the_pieces_of_a_demand_are_in_different_parts(seed: int) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=40)
-@given(cases(max_nodes=5), st.sampled_from([0.05, 0.2, 0.5]))
-def test_fleischer_reaches_its_share_and_bounds_the_optimum(case: Case, epsilon: float) -> None:
-    assume((case.demand > 0).any())
-    allocation = Fleischer(case.incidence, Options(settings={"epsilon": epsilon})).solve(case.capacity, case.demand)
-    best = most(case)
-    assert (case.incidence.links @ allocation.rates <= case.capacity * (1 + 1e-9)).all()
-    assert (1 - epsilon) * best * (1 - FULL) <= allocation.granted.sum() <= best * (1 + FULL)
-    assert allocation.upper_bound is not None
-    assert allocation.upper_bound >= best * (1 - FULL)
-
-
-@pytest.mark.slow
-@settings(max_examples=40)
 @given(cases(max_nodes=6), st.sampled_from([0.1, 0.5, 1.0]), st.sampled_from([0.0, 0.5]))
 def test_hedging_is_the_least_utilisation_within_parts_of_the_burst(case: Case, spread: float, before: float) -> None:
     assume((case.demand > 0).any())
