@@ -63,6 +63,9 @@ LARGEST_FILE = 64 * 2**20
 LONGEST_LINE = 64 * 2**20
 """Most bytes of a line; each line must fit into memory."""
 
+_MOST_LINES = 5_000_000
+"""Of a file that is read line by line, which may have no end."""
+
 _WRITABLE = "a path that can be written to"
 
 LONGEST_NAME = 255
@@ -113,7 +116,7 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file with their numbers, as in `read_text`; only one is in memory at a time.
 
     Raises:
-        InputError: as `read_text`, or a line is longer than `LONGEST_LINE`.
+        InputError: as `read_text`, or a line is longer than `LONGEST_LINE`, or there are too many.
     """
     number = 0
     try:
@@ -125,6 +128,8 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
                 text = _decoded(path, content, first_line=number + 1)
                 for line in text.removesuffix("\n").removesuffix("\r").split("\r"):
                     number += 1
+                    if number > _MOST_LINES:
+                        raise InputError(path, number, "a file that does not end", f"at most {_MOST_LINES} lines")
                     yield number, line
                 content = file.readline(LONGEST_LINE + 1)
     except InputError:

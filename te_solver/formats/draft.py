@@ -17,6 +17,7 @@ from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 DEFAULT_CAPACITY = 1000.0
 """Mbit/s of a link if neither the file nor the user gives its capacity."""
 
+MOST_NODES = 100_000
 _SMALLEST = "a network of at least two nodes and one link"
 
 
@@ -64,13 +65,17 @@ class NetworkDraft:
     def add_node(
         self, identity: str, label: str | None = None, place: str | int = "", *, has_other_names: bool = False
     ) -> None:
-        """Add a node, to which edges refer by `identity`, any text; raises InputError if there is one already.
+        """Add a node, to which edges refer by `identity`, any text.
+
+        Raises InputError if there is one already, or too many.
 
         `has_other_names` is True if attributes that are not read may hold the name that people know it by.
         """
         self._has_other_names |= has_other_names
         if identity in self._labels:
             raise InputError(self._source, place, f"node {quoted(identity)} is given twice", "different nodes")
+        if len(self._labels) == MOST_NODES:
+            raise InputError(self._source, place, f"more than {MOST_NODES} nodes", f"at most {MOST_NODES}")
         self._labels[identity] = _printable(label or "")
 
     def put_node(self, identity: str, east: str | None, north: str | None) -> None:

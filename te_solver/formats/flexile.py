@@ -9,14 +9,13 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.quantities import counted
 from kuijia_base.text import Note, parse_whole, read_lines, require_number
-from te_solver.formats.draft import DemandSum, NetworkDraft, RateUnit, finder_of_nodes
+from te_solver.formats.draft import MOST_NODES, DemandSum, NetworkDraft, RateUnit, finder_of_nodes
 from te_solver.model.demands import Demand
 from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
 _UNIT = "Mbit/s"
 _CAPACITIES = (("i", "j", "capacity"), ("i", "j", "cap"))
 _DEMANDS = (("s", "t", "h", "tm"),)
-_LARGEST_NODE = 100_000
 _MOST_COLUMNS = 10
 """Cuts of a line into cells at most: enough to see that a line has too many."""
 
@@ -63,7 +62,7 @@ def read_flexile_demands(
     matrices: set[int] = set()
     for line, (source, target, matrix, rate) in _rows(path, _DEMANDS):
         number = parse_whole(matrix)
-        if number is None or number > _LARGEST_NODE:
+        if number is None or number > MOST_NODES:
             raise InputError(path, line, f"h {quoted(matrix)}", "the number of a matrix, from 0")
         matrices.add(number)
         if number == wanted:
@@ -80,8 +79,8 @@ def read_flexile_demands(
 
 def _node(path: Path, line: int, text: str) -> int:
     number = parse_whole(text)
-    if number is None or number > _LARGEST_NODE:
-        raise InputError(path, line, f"node {quoted(text)}", f"the number of a node, at most {_LARGEST_NODE}")
+    if number is None or number > MOST_NODES:
+        raise InputError(path, line, f"node {quoted(text)}", f"the number of a node, at most {MOST_NODES}")
     return number
 
 

@@ -17,6 +17,8 @@ from te_solver.model.topology import Topology
 _EXPECTED = "a topology in GML"
 _USED_OF_NODES = frozenset({"id", "label", "hyperedge", "Longitude", "Latitude"})
 _TOKEN = re.compile(r'"(?P<text>[^"]*)"|(?P<bracket>[\[\]])|(?P<word>[^\s\[\]"]+)|(?P<stray>")')
+_KEY = re.compile(r"[^\W\d]")
+_MOST_BYTES, _MOST_VALUES = 16 * 2**20, 500_000
 _MOST_DIGITS = 10
 _LONG_REFERENCE = re.compile(rf"&#[xX]?[0-9a-fA-F]{{{_MOST_DIGITS + 1},}}")
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
@@ -71,13 +73,17 @@ def _parse(path: Path) -> _Block:
     """Return the whole file as one block; without recursion, so that brackets may be nested to any depth."""
     block = _Block("", 0)
     outer: list[_Block] = []
+    values = 0
     tokens = _tokens(path)
     for kind, key, line in tokens:
         if key == "]" and kind == "bracket" and outer:
             block = outer.pop()
             continue
-        if kind != "word":
+        if kind != "word" or _KEY.match(key) is None:
             raise InputError(path, line, f"found {quoted(key)}", "a key")
+        values += 1
+        if values > _MOST_VALUES:
+            raise InputError(path, line, "too many values", f"at most {_MOST_VALUES} in a file")
         value_kind, value, value_line = next(tokens, ("end", "", line))
         if value_kind in {"text", "word"}:
             block.texts[key] = value
@@ -95,7 +101,7 @@ def _parse(path: Path) -> _Block:
 
 def _tokens(path: Path) -> Iterator[tuple[str, str, int]]:
     """Yield kind, text and line of every token; quoted texts have their character references resolved."""
-    source = _COMMENT.sub("", read_text(path, "a topology file"))
+    source = _COMMENT.sub("", read_text(path, "a topology file", _MOST_BYTES))
     line, counted_to = 1, 0
     for match in _TOKEN.finditer(source):
         line += source.count("\n", counted_to, match.start())

@@ -7,12 +7,11 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.json_document import read_json
 from kuijia_base.text import Note
-from te_solver.formats.draft import NetworkDraft, RateUnit
+from te_solver.formats.draft import MOST_NODES, NetworkDraft, RateUnit
 from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
 _WHAT = "a network in node-link JSON"
 _MOST_BYTES = 8 * 2**20
-_MOST_NODES = 100_000
 _EXPECTED = 'an object with the lists "nodes" and "links" (or "edges")'
 
 
@@ -31,7 +30,7 @@ def read_node_link_topology(path: Path, default_capacity: float | None, note: No
     nodes, edges = graph.get("nodes"), graph.get(edges_key)
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise InputError(path, "", "is no such graph", _EXPECTED)
-    for key, found, most in (("nodes", nodes, _MOST_NODES), (edges_key, edges, MOST_LINKS)):
+    for key, found, most in (("nodes", nodes, MOST_NODES), (edges_key, edges, MOST_LINKS)):
         if len(found) > most:
             raise InputError(path, key, f"{len(found)} of them", f"at most {most}")
     inner = graph.get("graph")

@@ -9,7 +9,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.quantities import counted
 from kuijia_base.text import Note, parse_whole, read_lines, require_number
-from te_solver.formats.draft import DemandSum, NetworkDraft, RateUnit
+from te_solver.formats.draft import MOST_NODES, DemandSum, NetworkDraft, RateUnit
 from te_solver.model.demands import Demand
 from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
@@ -23,7 +23,6 @@ _COLUMNS = {
 _MOST_COLUMNS = 10
 """Cuts of a line into cells at most: enough to see that a line has too many."""
 
-_MOST_NODES = 100_000
 _MOST_DEMANDS = 2_000_000
 _HEADING = re.compile(r"([A-Z]+)\s+([0-9]{1,7})$")
 
@@ -41,7 +40,7 @@ def read_repetita_topology(path: Path, default_capacity: float | None, note: Not
     rates.note("capacities", note)
     nodes = 0
     weights: set[str] = set()
-    for section, line, cells in _rows(path, {"NODES": _MOST_NODES, "EDGES": MOST_LINKS}):
+    for section, line, cells in _rows(path, {"NODES": MOST_NODES, "EDGES": MOST_LINKS}):
         if section == "NODES":
             draft.add_node(str(nodes), cells[0], line)
             draft.put_node(str(nodes), cells[1], cells[2])

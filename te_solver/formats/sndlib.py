@@ -22,6 +22,7 @@ _NATIVE = "an SNDlib network file"
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _META = re.compile(r"META\s*\(")
 _END = ("", 0)
+_MOST_BYTES = 16 * 2**20
 
 
 def parse_sndlib_native(path: Path) -> SndlibNetwork:
@@ -30,7 +31,7 @@ def parse_sndlib_native(path: Path) -> SndlibNetwork:
     Raises:
         InputError: anything else; its place is the line.
     """
-    lines = read_text(path, _NATIVE).split("\n")
+    lines = read_text(path, _NATIVE, _MOST_BYTES).split("\n")
     is_data = (bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
     number, header = next(((number, lines[number]) for number, data in enumerate(is_data) if data), (0, ""))
     kind = dict(part.strip().partition(":")[::2] for part in header.split(";")[1:])

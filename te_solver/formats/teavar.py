@@ -8,7 +8,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.quantities import counted
 from kuijia_base.text import Note, parse_number, read_lines, require_number
-from te_solver.formats.draft import DemandSum, NetworkDraft, RateUnit, finder_of_nodes
+from te_solver.formats.draft import MOST_NODES, DemandSum, NetworkDraft, RateUnit, finder_of_nodes
 from te_solver.formats.matrices import read_matrix
 from te_solver.model.demands import Demand
 from te_solver.model.topology import POSITIVE_RATE, Topology
@@ -19,7 +19,6 @@ _HEADER = "to_node from_node capacity prob_failure"
 _LIST = ("to_node", "from_node", "demand")
 _UNIT = "Mbit/s"
 _DEMANDS = "a file of demands"
-_LARGEST_NODE = 100_000
 _OTHER_UNIT = " (TEAVAR's programs divide them by 1,000, as if they were kbit/s)"
 
 
@@ -132,8 +131,8 @@ def _links(path: Path) -> Iterator[tuple[int, int, float, float | None, int]]:
 
 
 def _node(path: Path, line: int, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 7 and int(text) <= _LARGEST_NODE):
-        raise InputError(path, line, f"node {quoted(text)}", f"the number of a node, at most {_LARGEST_NODE}")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 7 and int(text) <= MOST_NODES):
+        raise InputError(path, line, f"node {quoted(text)}", f"the number of a node, at most {MOST_NODES}")
     return int(text)
 
 
@@ -143,8 +142,8 @@ def _node_names(path: Path, note: Note) -> list[str]:
     names: list[str] = []
     for line, text in read_lines(path, "names of nodes"):
         names.append(text.strip())
-        if len(names) > _LARGEST_NODE + 1:  # the first line is a heading
-            raise InputError(path, line, "too many names of nodes", f"at most {_LARGEST_NODE}")
+        if len(names) > MOST_NODES + 1:  # the first line is a heading
+            raise InputError(path, line, "too many names of nodes", f"at most {MOST_NODES}")
     names = names[1:]
     while names and not names[-1]:
         names.pop()

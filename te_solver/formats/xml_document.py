@@ -13,6 +13,7 @@ from kuijia_base.text import read_bytes
 
 LARGEST_BYTES = 64 * 2**20
 DEEPEST = 100
+MOST_ELEMENTS = 500_000
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class _Builder:
         self._open: list[Element] = []
         self._texts: list[list[str]] = []
         self._root: Element | None = None
+        self._elements = 0
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.buffer_text = True
         self._parser.StartDoctypeDeclHandler = self._refuse_document_type
@@ -75,6 +77,9 @@ class _Builder:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         line = self._parser.CurrentLineNumber
+        self._elements += 1
+        if self._elements > MOST_ELEMENTS:
+            raise InputError(self._path, line, "too many elements", f"at most {MOST_ELEMENTS} in a file")
         element = Element(_local(name), {_local(key): value for key, value in attributes.items()}, line)
         if not self._open:
             if element.tag != self._expected_root:

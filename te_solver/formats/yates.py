@@ -10,7 +10,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.quantities import counted, require_rate
 from kuijia_base.text import Note, read_lines, read_text
-from te_solver.formats.draft import NetworkDraft, RateUnit
+from te_solver.formats.draft import MOST_NODES, NetworkDraft, RateUnit
 from te_solver.formats.matrices import read_matrix
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
@@ -19,7 +19,6 @@ _WHAT = "a topology in DOT"
 _EXPECTED = 'a graph such as `digraph net { s1 [type=switch]; s1 -> s2 [capacity="1Gbps"]; }`'
 _RATE = "a capacity such as 1Gbps"
 _MOST_BYTES = 2**20
-_MOST_NODES = 100_000
 _HOSTS = ".hosts"
 _TOKEN = re.compile(
     r"(?P<space>\s+|//[^\n]*|/\*.*?\*/|^\#[^\n]*)|(?P<edge>->|--)|(?P<sign>[{}\[\]=;,])"
@@ -148,8 +147,8 @@ class _Parser:
             for end in (a, b):
                 self._nodes.setdefault(end, ({}, line))
             self._edges.append((a, b, attributes, line))
-        if len(self._nodes) > _MOST_NODES:
-            raise InputError(self._path, line, "too many nodes", f"at most {_MOST_NODES}")
+        if len(self._nodes) > MOST_NODES:
+            raise InputError(self._path, line, "too many nodes", f"at most {MOST_NODES}")
 
     def _attributes(self, attributes: dict[str, str]) -> None:
         self._take("[")

@@ -134,6 +134,14 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     assert (raised.value.place, raised.value.problem) == ("2", "a line that does not end")
 
 
+def test_a_file_without_an_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kuijia_base.text._MOST_LINES", 30)
+    assert load_demands(written(tmp_path, "\n" * 28 + HEADER + "a,b,1\n"), TOPOLOGY) == (Demand("a", "b", 1),)
+    with pytest.raises(InputError) as raised:
+        load_demands(written(tmp_path, "\n" * 31), TOPOLOGY)
+    assert (raised.value.place, raised.value.problem) == ("31", "a file that does not end")
+
+
 def test_a_row_is_for_matrices_only(tmp_path: Path) -> None:
     path = written(tmp_path, HEADER + "a,b,1\n")
     with pytest.raises(InputError) as raised:

@@ -35,6 +35,13 @@ def test_parallel_edges_become_one_link_with_their_capacities_added() -> None:
     assert notes == ["1 pair of nodes has parallel edges: their capacities are added"]
 
 
+def test_a_network_of_too_many_nodes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("te_solver.formats.draft.MOST_NODES", 2)
+    network = draft([], "a", "b")
+    with pytest.raises(InputError, match="more than 2 nodes"):
+        network.add_node("c")
+
+
 def test_parallel_directed_edges_are_added_for_each_direction() -> None:
     notes: list[str] = []
     network = draft(notes, "a", "b")

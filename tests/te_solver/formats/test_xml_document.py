@@ -73,3 +73,11 @@ def test_a_bad_document_is_refused_with_its_line(tmp_path: Path, content: bytes,
 def test_a_document_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml_document, "LARGEST_BYTES", 20)
     assert complaint(tmp_path / "x.graphml", "<graphml>" + " " * 20 + "</graphml>") == ": 39 bytes, expected at most 20"
+
+
+def test_a_document_of_too_many_elements_is_refused_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("te_solver.formats.xml_document.MOST_ELEMENTS", 3)
+    said = complaint(tmp_path / "x.graphml", "<graphml>\n<a/>\n<a/>\n<a/>\n<")
+    assert said == ":4: too many elements, expected at most 3 in a file"
