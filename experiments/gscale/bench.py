@@ -255,7 +255,7 @@ class Bench:
                 reaction = Reaction(entries.move_victims, REACT_SECONDS)
                 recording = record_failure(lab, flows, cut, timing, SENDING, self._show, reaction)
         else:
-            self._show("looking for flows that are hashed to the wanted tunnels")
+            self._show("looking for flows that hash to the wanted tunnels")
             keys = find_flows(lab, wanted, case.link, settings.seed, case.protocol)
             flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
             recording = record_failure(lab, flows, cut, timing, SENDING, self._show)

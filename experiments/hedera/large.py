@@ -226,7 +226,7 @@ def of_arrivals(
     placements[_WITH_FEE] = SimulatedAnnealing(annealing(tree.hosts, setting.seed, FEE))
     found = {}
     for name, placement in placements.items():
-        show(f"{workload.flows:,} flows come and go, {name}")
+        show(f"{workload.flows:,} flows arrive and end, {name}")
         found[name] = figures_of(workload, FluidSimulation(tree, placement, workload, setting).run())
     nothing_blocks = FluidSimulation(tree, EcmpPlacement(), workload, replace(setting, blocking=False))
     return {**found, NON_BLOCKING: figures_of(workload, nothing_blocks.run())}

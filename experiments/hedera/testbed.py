@@ -208,7 +208,7 @@ class Record:
             for name, by_scheme in kept["patterns"].items():
                 self._runs[name] = {scheme: list(map(MatrixRun.from_json, runs)) for scheme, runs in by_scheme.items()}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(path, "", "is no record of such runs", expected) from error
+            raise InputError(path, "", "is not a record of such runs", expected) from error
         for key, value in self._settings.items():
             if settings.get(key) != value:
                 problem = f"its runs were measured with {settings.get(key)}"

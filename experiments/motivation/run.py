@@ -113,7 +113,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         show("calibrating the links")
         calibration = lab.calibrate()
         cut = LinkCut(case.link, options.kill_controller)
-        show("looking for source ports that are hashed to the wanted tunnels")
+        show("looking for source ports that hash to the wanted tunnels")
         wanted = wanted_flows(table, case.flow_tunnels, job.plan)
         keys = find_flows(lab, wanted, cut.link, settings.seed)
         flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]

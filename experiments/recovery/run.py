@@ -153,7 +153,7 @@ def _measure(mode: Mode, job: _MeasuredJob, progress: Progress) -> tuple[Lab, Mo
     chance = random.Random(settings.seed)
     records = []
     with Lab(job.plan, options, show, job.ground) as lab:
-        show("looking for source addresses that are hashed to the tunnels")
+        show("looking for source addresses that hash to the tunnels")
         sources = _find_sources(lab, ends)
         if mode.without_controller:
             lab.kill_controller()

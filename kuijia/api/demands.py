@@ -186,7 +186,7 @@ def _listed(source: object) -> Iterator[tuple[str, Demand]]:
         for key, rate in source.items():
             place = quoted(str(key))
             if not (isinstance(key, tuple) and len(key) == 2):
-                raise InputError("demands", "", f"{place} is no pair of nodes", "(source, target) as keys")
+                raise InputError("demands", "", f"{place} is not a pair of nodes", "(source, target) as keys")
             yield place, _demand(place, *key, rate)
     elif isinstance(source, Iterable):
         for number_of, each in enumerate(source):

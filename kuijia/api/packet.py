@@ -205,7 +205,7 @@ def _tcp(how: PacketStudyOptions, *, generated_network: bool) -> Tcp:
 def warn_of_overload(how: PacketStudyOptions, say: Callable[[str], None]) -> None:
     """Warn if a load leaves no spare capacity."""
     if not how.at_once and max(how.load) >= 1:
-        say(f"warning: load {max(how.load):g} leaves no spare capacity: queues grow all the time")
+        say(f"warning: load {max(how.load):g} leaves no spare capacity: queues grow without bound")
 
 
 @contextmanager

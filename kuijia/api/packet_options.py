@@ -92,7 +92,7 @@ def _bounds(text: str) -> tuple[int, ...]:
     if len(found) > _MOST_ENTRIES:
         raise argparse.ArgumentTypeError(f"{len(words)} sizes, expected at most {_MOST_ENTRIES}")
     if any(low >= high for low, high in pairwise(found)):
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected sizes that rise")
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected increasing sizes")
     return found
 
 

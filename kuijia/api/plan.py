@@ -153,7 +153,7 @@ def load_plan(source: PlanLike) -> Plan:
     if isinstance(source, core.Plan):
         return Plan.of(source)
     if not isinstance(source, str | Path):
-        raise InputError("plan", "", f"{quoted(type(source).__name__)} is no plan", "a plan or its file")
+        raise InputError("plan", "", f"{quoted(type(source).__name__)} is not a plan", "a plan or its file")
     return Plan.of(load_core_plan(Path(source)))
 
 

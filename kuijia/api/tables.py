@@ -257,7 +257,7 @@ def _packet(packet: Node, target: Node | None, topology: Topology) -> str | tupl
     """Return a packet as text, or what stands before and after the arrow in it; raises InputError."""
     if target is None and isinstance(packet, tuple):
         if len(packet) != 2:
-            raise InputError("packet", "", f"{quoted(str(packet))} is no pair of nodes", "(SOURCE, TARGET)")
+            raise InputError("packet", "", f"{quoted(str(packet))} is not a pair of nodes", "(SOURCE, TARGET)")
         packet, target = packet
     source = name_of(packet)
     if target is None:

@@ -110,7 +110,7 @@ def commands_of(paper: str, only: Sequence[str] | None, backend: str | None, *, 
     unknown = [name for name in only or () if name not in by_name.values()]
     if unknown:
         known = ", ".join(dict.fromkeys(by_name.values()))
-        raise InputError("option", "--only", f"{unknown[0]} is no experiment of this paper", f"one of {known}")
+        raise InputError("option", "--only", f"{unknown[0]} is not an experiment of this paper", f"one of {known}")
     found = []
     for command, name in by_name.items():
         if only and name not in only:

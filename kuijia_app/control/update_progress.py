@@ -74,7 +74,7 @@ class UpdateProgress:
         name, state = progress.name, progress.state
         if state == "refused":
             self._runtime.log.write(_EVENTS[state], update=name, reason=reason)
-            self._runtime.logger.error("the new plan is given up, the old one stays in force: %s", reason)
+            self._runtime.logger.error("the new plan is abandoned, the old one stays in force: %s", reason)
         else:
             self._runtime.log.write(_EVENTS[state], update=name)
             self._runtime.logger.info("plan %s is %s", name, "in force" if state == "live" else "fully rolled out")

@@ -120,7 +120,7 @@ class EventLog:
         try:
             self._file.append(line)
         except OSError:
-            part_logger("events").error("%s cannot be written any more: no events from now on", self._file.baseFilename)
+            part_logger("events").error("%s can no longer be written: no events from now on", self._file.baseFilename)
             with suppress(OSError):
                 self._file.close()
             self._file = None

@@ -60,7 +60,7 @@ class FollowedTls:
             self._context = self._make(_no_passphrase)
         except OSError as error:  # SSLError is one
             names = ", ".join(map(str, self._files))
-            _LOG.error("changed TLS files are not usable, the former ones stay in use: %s: %s", names, error)
+            _LOG.error("changed TLS files cannot be used, the old ones stay in use: %s: %s", names, error)
         else:
             _LOG.info("TLS files have changed: new connections use them")
 

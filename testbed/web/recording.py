@@ -128,7 +128,7 @@ def _member(line: bytes, path: Path, number: int) -> tuple[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(path, number, "the line is not JSON", _EXPECTED) from error
     if not isinstance(data, dict) or len(data) != 1 or not data.keys() <= _KINDS:
-        raise InputError(path, number, "the line is no part of a recording", _EXPECTED)
+        raise InputError(path, number, "the line is not part of a recording", _EXPECTED)
     ((kind, inner),) = data.items()
     return kind, inner
 

@@ -44,7 +44,7 @@ def test_demands_are_saved_as_csv_and_read_again(tmp_path: Path) -> None:
             [("s1", "s4", 1), ("s1", "s4", 2)],
             "demands:[1]: a second demand from s1 to s4 with priority 0, expected one for each source, target",
         ),
-        ({"s1": 3}, "demands: 's1' is no pair of nodes, expected (source, target) as keys"),
+        ({"s1": 3}, "demands: 's1' is not a pair of nodes, expected (source, target) as keys"),
         ([3], "demands:[0]: found 'int', expected demands, or tuples of source, target and rate"),
         (3, "demands: 'int' holds no demands, expected a file, a name, a list, a mapping or a data frame"),
     ],

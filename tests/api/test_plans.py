@@ -198,7 +198,7 @@ def test_a_table_is_sorted_with_empty_cells_last() -> None:
 
 
 def test_a_plan_of_another_type_is_refused_in_one_line() -> None:
-    with pytest.raises(kuijia.InputError, match=r"^plan: 'int' is no plan, expected a plan or its file$"):
+    with pytest.raises(kuijia.InputError, match=r"^plan: 'int' is not a plan, expected a plan or its file$"):
         kuijia.load_plan(3)  # type: ignore[arg-type]
 
 

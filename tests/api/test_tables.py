@@ -100,7 +100,7 @@ def test_nodes_of_graphs_are_traced_as_the_graph_has_them() -> None:
         ),
         (
             lambda plan: kuijia.trace(plan, ("s1",)),
-            "packet: \"('s1',)\" is no pair of nodes, expected (SOURCE,",
+            "packet: \"('s1',)\" is not a pair of nodes, expected (SOURCE,",
         ),
         (
             lambda plan: kuijia.trace(plan, "s1->s4", "s2-s4"),

@@ -249,13 +249,13 @@ def test_a_run_that_does_not_fit_into_memory_ends_with_one_line(
 
 def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     assert packet(*SMALL, "--load", "1.2") == 0
-    assert capsys.readouterr().err == "warning: load 1.2 leaves no spare capacity: queues grow all the time\n"
+    assert capsys.readouterr().err == "warning: load 1.2 leaves no spare capacity: queues grow without bound\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("leaf-spine:4,4",), "network:leaf-spine:4,4: has not leaves, spines, hosts per leaf behind its colon"),
+        (("leaf-spine:4,4",), "network:leaf-spine:4,4: lacks leaves, spines, hosts per leaf after its colon"),
         (("leaf-spine:0,4,4",), "network:leaf-spine:0,4,4: 0 leaves, expected 1 to 1000"),
         (("leaf-spine:999,4,999",), "network:leaf-spine:999,4,999: has 998001 hosts"),
         (("leafspine:4",), "network:leafspine:4: unknown, expected leaf-spine:LEAVES,SPINES,HOSTS, fat-tree:PORTS"),
@@ -287,7 +287,7 @@ def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[s
         (("single-switch:4", "--arrivals", "log-normal:x"), "option:--arrivals: sigma of 'log-normal:x'"),
         (("single-switch:4", "--queue", "fq"), "kuijia packet: argument --queue: 'fq' is unknown"),
         (("single-switch:4", "--mark", "140%"), "kuijia packet: argument --mark: '140%'"),
-        (("single-switch:4", "--classes", "5,3"), "kuijia packet: argument --classes: '5,3', expected sizes that rise"),
+        (("single-switch:4", "--classes", "5,3"), "kuijia packet: argument --classes: '5,3', expected increasing"),
         (("single-switch:4", "--until", "-1"), "kuijia packet: argument --until: '-1', expected 0 to"),
         (
             ("single-switch:4", "--rate", "1e300"),

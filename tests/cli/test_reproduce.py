@@ -33,7 +33,7 @@ def test_options_reach_the_commands_that_have_them() -> None:
 
 def test_an_experiment_of_another_paper_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "cqrd", "--only", "fig8", "-o", str(tmp_path)]) == 2
-    assert "fig8 is no experiment of this paper, expected one of cqrd-exp1" in capsys.readouterr().err
+    assert "fig8 is not an experiment of this paper, expected one of cqrd-exp1" in capsys.readouterr().err
 
 
 def test_a_command_that_needs_root_is_left_out_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,7 @@ def _numbers(name: str, text: str, what: Sequence[str], most: int) -> list[int]:
     words = text.split(",")
     if len(words) != len(what) or not all(word.isascii() and word.isdecimal() for word in words):
         form = next(each for each in FORMS if each.partition(":")[0] == name.partition(":")[0])
-        raise InputError("network", name, f"has not {', '.join(what)} behind its colon", f"{form} in whole numbers")
+        raise InputError("network", name, f"lacks {', '.join(what)} after its colon", f"{form} in whole numbers")
     numbers: list[int] = []
     for word, of in zip(words, what, strict=True):
         number = parse_whole(word)

@@ -26,7 +26,7 @@ def test_a_full_disk_silences_the_log_and_nothing_else(caplog: pytest.LogCapture
     with caplog.at_level(logging.ERROR):
         log.write(PORT_STATUS, switch="s1")
         log.write(PORT_STATUS, switch="s1")
-    assert caplog.messages == ["/dev/full cannot be written any more: no events from now on"]
+    assert caplog.messages == ["/dev/full can no longer be written: no events from now on"]
 
 
 def test_what_a_peer_says_is_cut_and_what_is_no_json_is_written_as_text(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_pipe_whose_reader_does_not_keep_up_is_given_up_without_waiting(
         taken = os.read(reader, 1 << 20)
     finally:
         os.close(reader)
-    assert caplog.messages == [f"{pipe} cannot be written any more: no events from now on"]
+    assert caplog.messages == [f"{pipe} can no longer be written: no events from now on"]
     assert taken.endswith(b"\n")
     assert {json.loads(line)["event"] for line in taken.splitlines()} == {PORT_STATUS}
 

@@ -89,7 +89,7 @@ def test_a_recording_that_was_cut_off_is_shown_as_far_as_it_goes(recording: Path
     [
         ("", "it has no description and state"),
         ("nothing\n", ":1: the line is not JSON"),
-        ('{"x": 1}\n', ":1: the line is no part of a recording"),
+        ('{"x": 1}\n', ":1: the line is not part of a recording"),
         ('{"state": {}}\n', ":1: the state has no time"),
         ('{"lab": {}}\n', ":1"),
         ('{"again": {"time": 1}}\n', "it has no description and state"),
