@@ -96,7 +96,7 @@ export function demandsDialogue(app) {
   const fields = [
     field("Each line: source,target,Mbit/s,priority", text),
     field("Times", factor),
-    element("p", { className: "note" }, "The plan is solved anew for these demands and put in force."),
+    element("p", { className: "note" }, "Solves a plan for these demands, and applies it."),
   ];
   return dialogue("Demands", fields, submit, { opened, verb: "Solve and apply" });
 }
@@ -117,7 +117,7 @@ export function planDialogue(app) {
     { type: "button", onclick: (event) => withdrawPlan(app, event.target.closest("dialog")) },
     "Withdraw the plan in force",
   );
-  const fields = [field("File of kuijia solve", file), element("p", { className: "note" }, "It is verified first."), element("p", {}, withdraw)];
+  const fields = [field("File of kuijia solve", file), element("p", { className: "note" }, "The plan is verified before it is applied."), element("p", {}, withdraw)];
   return dialogue("Plan", fields, submit, { verb: "Verify and apply" });
 }
 

@@ -9,7 +9,7 @@ const WIDTH = 800;
 const RADIUS = 14;
 /** Pixels by which a pointer may move in a click. */
 const STILL = 5;
-const HINT = "Click to add a node. Drag from a node to another one for a link, to a free place to move it.";
+const HINT = "Click to add a node. Drag from node to node to add a link, or to a free place to move a node.";
 
 /** Return a button and the dialogue that edits `app.draft`; `app` has `lab` and `tryTo(method, path, body)`, too. */
 export function drawDialogue(app) {

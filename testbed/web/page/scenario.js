@@ -43,8 +43,8 @@ export class Scenario {
     this.text.addEventListener("input", () => this.#share());
     this.stop = element("button", { type: "button", hidden: true, onclick: () => this.#end() }, "Stop the scenario");
     const fields = [
-      field("Each line: second, cut or heal and a link, or down or up and a node", this.text),
-      field("Address to share; whoever opens it needs a token, too", this.address),
+      field("Each line: a time in seconds, then cut or heal and a link, or down or up and a node", this.text),
+      field("Address to share; opening it takes a token, too", this.address),
     ];
     const opened = () => this.#share();
     this.root = element("span", {}, dialogue("Scenario", fields, () => this.#start(), { verb: "Run", opened }), this.stop);

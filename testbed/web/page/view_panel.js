@@ -116,7 +116,7 @@ export class ViewPanel {
     const label =
       `Network under ${this.scheme}: ${this.lab.nodes.length} nodes, ${this.lab.links.length} links. ` +
       `Links down: ${down.join(", ") || "none"}. Nodes down: ${nodes.join(", ") || "none"}. ` +
-      "The tables of links and nodes have the same.";
+      "The tables of links and nodes show the same.";
     if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
   }
 
