@@ -15,7 +15,6 @@ from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import TestbedError
 from te_solver.model.plan import Plan
 from te_solver.schemes.failure_scheme import VICTIM
-from testbed.chaos import load_program
 from testbed.chaos.full_queues import FullQueueLoad, LoadFlow, busiest_share
 from testbed.chaos.oracle import ProbeFlow
 from testbed.chaos.probes import DRAIN_SECONDS, LOAD_PORT, Probe, code_point
@@ -93,7 +92,7 @@ class LoadRun(Recorders):
     """
 
     def __init__(self, network: LabNetwork, paces: Mapping[Probe, float]) -> None:
-        super().__init__("the program of the load", load_program)
+        super().__init__("the program of the load")
         self._network = network
         self._paces = paces
 
@@ -101,7 +100,7 @@ class LoadRun(Recorders):
         """Start to listen, then to send; raises TestbedError if a program failed."""
         for target in sorted({sender.flow.target for sender in self._paces}):
             host = self._network.host(target)
-            self._launch(host, "receive", str(host.address), str(LOAD_PORT))
+            self._launch(host, "receive-load", str(host.address), str(LOAD_PORT))
         for source in sorted({sender.flow.source for sender in self._paces}):
             rows = [
                 f"{each.flow.number},{each.address},{each.port},{each.code_point << 2},"
@@ -109,13 +108,13 @@ class LoadRun(Recorders):
                 for each, rate in self._paces.items()
                 if each.flow.source == source
             ]
-            self._launch(self._network.host(source), "send", *rows)
+            self._launch(self._network.host(source), "send-load", *rows)
 
     def stop(self) -> tuple[LoadCount, ...]:
         """End the load and return what was sent and arrived; raises TestbedError if a program failed."""
-        sent = self._counts("send")
+        sent = self._counts("send-load")
         time.sleep(DRAIN_SECONDS if sent else 0.0)
-        came = self._counts("receive")
+        came = self._counts("receive-load")
         return tuple(
             LoadCount(each.flow, rate, sent[each.flow.number], came.get(each.flow.number, 0))
             for each, rate in self._paces.items()

@@ -1,4 +1,4 @@
-"""Sends small UDP packets at one pace, records their arrival, or notes stalls; runs in a host, needs only Python.
+"""Sends UDP packets at their pace, records their arrival, or notes stalls; runs in a host, needs only Python.
 
 Arguments: one of these roles with its own.
 
@@ -7,11 +7,13 @@ Arguments: one of these roles with its own.
 - `receive-ticks ADDRESS PORT`: the arrival of each.
 - `send-probes SECONDS FLOW...`: packets of many flows, each NUMBER,SOURCE_ADDRESS,SOURCE_PORT,TOS,ADDRESS,PORT.
 - `receive-probes ADDRESS PORT`: the gaps in them.
+- `send-load FLOW...`: full packets of many flows, each with the seconds between two packets behind the same words.
+- `receive-load ADDRESS PORT`: how many of each have come.
 - `watch-stalls NICENESS`: when a process of this niceness was not run in time.
 
 Prints `ready` when it is. When terminated it prints its record as one line of JSON; times are in nanoseconds of the
-monotonic clock. On failure it prints the error instead. All but the last role ask for real-time scheduling, so that
-other programs delay neither the packets nor the records.
+monotonic clock. On failure it prints the error instead. Ticks and probes ask for real-time scheduling, so that other
+programs delay neither the packets nor the records.
 """
 
 from __future__ import annotations
@@ -19,13 +21,16 @@ from __future__ import annotations
 import array
 import contextlib
 import gc
+import heapq
 import json
 import os
+import select
 import signal
 import socket
 import struct
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from types import FrameType
 
@@ -33,6 +38,13 @@ PACKET = struct.Struct("!IQQ")
 """A probe: number of the flow, number of the packet, time of sending in nanoseconds."""
 
 _NUMBER = struct.Struct("!Q")
+_LOAD = struct.Struct("!I")
+_LOAD_BYTES = 1472
+"""Bytes of a packet of the load: what fits into 1500 with the headers of IP and UDP."""
+
+_BACKLOG = 8
+"""Packets of a flow that follow at once after a delay; others are left out, as a burst could fill an empty queue."""
+
 _REAL_TIME_PRIORITY = 1
 _RECEIVE_BUFFER = 1 << 24
 _STALL_TICK, _LATE = 5_000_000, 10_000_000
@@ -119,9 +131,7 @@ def send_probes(interval: float, flows: list[tuple[int, Address, int, Address]])
     with contextlib.ExitStack() as stack:
         outlets = []
         for flow, source, type_of_service, target in flows:
-            outlet = stack.enter_context(_outlet(source, target))
-            outlet.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, type_of_service)
-            outlets.append((flow, outlet.send))
+            outlets.append((flow, stack.enter_context(_outlet(source, target, type_of_service)).send))
         _say("ready")
 
         def send(_: int) -> None:
@@ -154,6 +164,47 @@ def receive_probes(target: Address) -> dict[int, dict[str, object]]:
     return {flow: record.as_json() for flow, record in records.items()}
 
 
+def send_load(flows: list[tuple[int, Address, int, Address, float]], termination: socket.socket) -> dict[int, int]:
+    """Send packets of every flow at its own pace; the record has the packets by flow."""
+    counts = dict.fromkeys([number for number, *_ in flows], 0)
+    with contextlib.ExitStack() as stack:
+        outlets = {}
+        for number, source, type_of_service, target, _ in flows:
+            outlet = stack.enter_context(_outlet(source, target, type_of_service))
+            outlets[number] = outlet.send, _LOAD.pack(number).ljust(_LOAD_BYTES, b"\0")
+        _say("ready")
+        began = time.monotonic()
+        # Flows of the same pace take turns, so that they do not meet in a queue.
+        due = [(began + step * place / len(flows), number, step) for place, (number, *_, step) in enumerate(flows)]
+        heapq.heapify(due)
+        while not _readable([termination], max(0.0, due[0][0] - time.monotonic())):
+            at, number, step = due[0]
+            now = time.monotonic()
+            if now < at:
+                continue
+            send_packet, packet = outlets[number]
+            with contextlib.suppress(ConnectionRefusedError):
+                send_packet(packet)
+                counts[number] += 1
+            heapq.heapreplace(due, (max(at + step, now - _BACKLOG * step), number, step))
+    return counts
+
+
+def receive_load(target: Address, termination: socket.socket) -> dict[int, int]:
+    """Count the packets of each flow, those included that have come when the program is terminated."""
+    counts: Counter[int] = Counter()
+    with _inlet(target) as inlet:
+        inlet.setblocking(False)
+        _say("ready")
+        is_terminated = False
+        while not is_terminated:
+            is_terminated = termination in _readable([inlet, termination])
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    counts[_LOAD.unpack(inlet.recv(_LOAD.size))[0]] += 1
+    return counts
+
+
 def watch_stalls(niceness: int) -> dict[str, object]:
     """Record pairs of the time at which this process should have run and at which it did, some time later."""
     os.setpriority(os.PRIO_PROCESS, 0, niceness)
@@ -182,8 +233,9 @@ def _at_pace(interval: float, due: int, send: Callable[[int], None]) -> None:
         due += step
 
 
-def _outlet(source: Address, target: Address) -> socket.socket:
+def _outlet(source: Address, target: Address, type_of_service: int = 0) -> socket.socket:
     outlet = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    outlet.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, type_of_service)
     outlet.bind(source)
     outlet.connect(target)
     return outlet
@@ -197,6 +249,10 @@ def _inlet(target: Address) -> socket.socket:
     return inlet
 
 
+def _readable(sockets: list[socket.socket], seconds: float | None = None) -> list[socket.socket]:
+    return select.select(sockets, [], [], seconds)[0]
+
+
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -207,26 +263,48 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
     raise _Terminated
 
 
+def _termination() -> tuple[socket.socket, socket.socket]:
+    """Return a socket that is readable from SIGTERM on, and its other end.
+
+    An exception raised by the signal could part the sending or coming of a packet from its count.
+    """
+    told, tells = socket.socketpair()
+    tells.setblocking(False)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the loops end the program
+    signal.set_wakeup_fd(tells.fileno())
+    return told, tells
+
+
+def _flow(words: str) -> tuple[int, Address, int, Address]:
+    number, source, source_port, type_of_service, target, port = words.split(",")
+    return int(number), (source, int(source_port)), int(type_of_service), (target, int(port))
+
+
 def _record(role: str, arguments: list[str]) -> object:
     if role == "send-ticks":
         source, source_port, address, port, interval, size = arguments
         return send_ticks((source, int(source_port)), (address, int(port)), float(interval), int(size))
     if role == "send-probes":
         interval, *flows = arguments
-        rows = [flow.split(",") for flow in flows]
-        return send_probes(
-            float(interval), [(int(n), (a, int(p)), int(tos), (b, int(q))) for n, a, p, tos, b, q in rows]
-        )
+        return send_probes(float(interval), list(map(_flow, flows)))
     if role == "watch-stalls":
         return watch_stalls(int(arguments[0]))
+    if role == "send-load":
+        termination, _other_end = _termination()
+        rows = [words.rpartition(",") for words in arguments]
+        return send_load([(*_flow(flow), float(seconds)) for flow, _, seconds in rows], termination)
     address, port = arguments
-    return (receive_ticks if role == "receive-ticks" else receive_probes)((address, int(port)))
+    target = address, int(port)
+    if role == "receive-load":
+        termination, _other_end = _termination()
+        return receive_load(target, termination)
+    return (receive_ticks if role == "receive-ticks" else receive_probes)(target)
 
 
 def main() -> None:
     role, *arguments = sys.argv[1:]
     signal.signal(signal.SIGTERM, _terminate)
-    if role != "watch-stalls":
+    if role.endswith(("-ticks", "-probes")):
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_REAL_TIME_PRIORITY))
     gc.disable()

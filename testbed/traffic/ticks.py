@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kuijia_base.errors import TestbedError
@@ -28,12 +27,10 @@ class Recorders:
 
     Args:
         what: name of the programs in messages.
-        program: their module.
     """
 
-    def __init__(self, what: str, program: ModuleType = recorder_program) -> None:
+    def __init__(self, what: str) -> None:
         self._what = what
-        self._file = Path(str(program.__file__))
         self._running: list[tuple[str, SiteHost, StartedProgram]] = []
 
     def __enter__(self) -> Self:
@@ -49,7 +46,7 @@ class Recorders:
         Raises:
             TestbedError: it printed something else, or nothing for too long.
         """
-        program = host.launch_python(self._file, [role, *arguments])
+        program = host.launch_python(Path(recorder_program.__file__), [role, *arguments])
         self._running.append((role, host, program))
         deadline = time.monotonic() + _START_SECONDS
         while program.status() is None and not program.output().endswith("\n") and time.monotonic() < deadline:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from testbed.chaos import load_program
+from testbed.traffic import recorder_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="addresses of 127.0.0.0/8 are Linux's")
 
@@ -24,7 +24,7 @@ def free_port() -> int:
 
 def started(*arguments: str) -> subprocess.Popen[str]:
     program = subprocess.Popen(
-        [sys.executable, "-I", load_program.__file__, *arguments], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-I", recorder_program.__file__, *arguments], stdout=subprocess.PIPE, text=True
     )
     assert program.stdout is not None
     assert program.stdout.readline().strip() == "ready"
@@ -40,9 +40,9 @@ def ended(program: subprocess.Popen[str]) -> dict[str, int]:
 
 def test_each_flow_keeps_its_pace_and_all_its_packets_are_counted() -> None:
     port = free_port()
-    receiver = started("receive", "127.0.0.1", str(port))
+    receiver = started("receive-load", "127.0.0.1", str(port))
     target = f"127.0.0.1,{port}"
-    sender = started("send", f"3,127.0.0.1,0,184,{target},0.005", f"4,127.0.0.1,0,0,{target},0.02")
+    sender = started("send-load", f"3,127.0.0.1,0,184,{target},0.005", f"4,127.0.0.1,0,0,{target},0.02")
     began = time.monotonic()
     time.sleep(0.5)
     sent = ended(sender)
@@ -59,14 +59,14 @@ def test_the_counts_agree_whenever_the_programs_are_terminated() -> None:
     """At this pace some signals come between the sending of a packet and its count."""
     for _ in range(20):
         port = free_port()
-        receiver = started("receive", "127.0.0.1", str(port))
-        sent = ended(started("send", f"1,127.0.0.1,0,0,127.0.0.1,{port},0.00001"))
+        receiver = started("receive-load", "127.0.0.1", str(port))
+        sent = ended(started("send-load", f"1,127.0.0.1,0,0,127.0.0.1,{port},0.00001"))
         assert ended(receiver) == {number: count for number, count in sent.items() if count}
 
 
 def test_an_address_of_another_machine_is_told() -> None:
     program = subprocess.run(
-        [sys.executable, "-I", load_program.__file__, "receive", "192.0.2.1", "9"],
+        [sys.executable, "-I", recorder_program.__file__, "receive-load", "192.0.2.1", "9"],
         stdout=subprocess.PIPE,
         text=True,
         timeout=20,
