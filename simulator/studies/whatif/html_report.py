@@ -248,7 +248,7 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
         answer=answer(study.numbers),
         schemes=schemes,
         classes=classes,
-        pictures=[(name, _CAPTIONS[name], _data_uri(figure)) for name, figure in figures(study.numbers).items()],
+        pictures=[(name, _CAPTIONS[name], data_uri(figure)) for name, figure in figures(study.numbers).items()],
         availability=[
             (priority, [each.availability[priority] for each in study.numbers if each.availability])
             for priority in (None, *classes)
@@ -335,7 +335,8 @@ def _links(outcome: FailureOutcome) -> str:
     return f"{named} and {more} more" if more > 0 else named or "none"
 
 
-def _data_uri(figure: Figure) -> str:
+def data_uri(figure: Figure) -> str:
+    """Return a picture as the source of an `img` element."""
     return f"data:image/svg+xml;base64,{b64encode(picture_bytes(figure, '.svg')).decode()}"
 
 

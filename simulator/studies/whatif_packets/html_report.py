@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kuijia_base.manifest import python_versions
-from kuijia_base.picture_file import bars, legend_below, look, new_figure, picture_bytes
+from kuijia_base.picture_file import bars, legend_below, look, new_figure
 from kuijia_base.quantities import counted
 from kuijia_base.text_table import TextTable
-from simulator.studies.whatif.html_report import DPI, PANEL, Parts, page_environment, ranked_panels, who_loses
+from simulator.studies.whatif.html_report import DPI, PANEL, Parts, data_uri, page_environment, ranked_panels, who_loses
 from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings, percent
 from simulator.studies.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM
 
@@ -92,7 +91,7 @@ def html_report(study: PacketStudy, command: str) -> str:
             ),
             ("Completion times", "In times of those without the failure.", *_table(study.found.times())),
         ],
-        pictures=[(name, _CAPTIONS[name], _data_uri(figure)) for name, figure in figures(study.found).items()],
+        pictures=[(name, _CAPTIONS[name], data_uri(figure)) for name, figure in figures(study.found).items()],
         listed=LISTED,
         roles=ROLES,
         command=command,
@@ -125,7 +124,3 @@ def _table(table: TextTable) -> tuple[list[tuple[str, int]], Sequence[str], Sequ
         head,
         [[*row, *([""] * (len(head) - len(row)))] for row in rows],
     )
-
-
-def _data_uri(figure: Figure) -> str:
-    return f"data:image/svg+xml;base64,{b64encode(picture_bytes(figure, '.svg')).decode()}"
