@@ -10,12 +10,12 @@ from kuijia_app.control import controller_metrics as controller
 from kuijia_app.control.switch_metrics import switch_metrics
 from kuijia_app.framework.metrics.tally import Metric
 from testbed.boxes import watch
-from testbed.lab import metrics as lab_metrics
+from testbed.lab import lab_service
 
 PROGRAMS: dict[str, tuple[Metric, ...]] = {
     "controller": (*switch_metrics(controller.PREFIX), *controller.METRICS),
     "scheduler": (*switch_metrics(scheduler.PREFIX), *scheduler.METRICS),
-    "lab": lab_metrics.METRICS,
+    "lab": lab_service.METRICS,
     "boxes": watch.METRICS,
 }
 

@@ -24,8 +24,8 @@ from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.results.score import order
 from simulator.packet.flows import Flows
+from simulator.packet.load_balancing import PathsInTurn
 from simulator.packet.network import Network
-from simulator.packet.path_selection import PathsInTurn
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation

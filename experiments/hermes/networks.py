@@ -14,9 +14,17 @@ from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_numbers
 from simulator.packet.faults import BlackHole, RandomDrop, SwitchFault
 from simulator.packet.flows import Flows
-from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
+from simulator.packet.load_balancing import (
+    HERMES_NS3,
+    LOAD_BALANCERS,
+    CloveEcn,
+    Conga,
+    Flowlets,
+    Hermes,
+    LoadBalancer,
+    PathsInTurn,
+)
 from simulator.packet.network import Network
-from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes, PathsInTurn
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.scenario import Setting
 from simulator.packet.traffic.load import Load

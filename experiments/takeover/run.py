@@ -40,10 +40,9 @@ from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
 from te_solver.programs.program import Options
 from te_solver.solve import solve
-from testbed.chaos.faults import CUT
+from testbed.chaos.faults import CUT, FaultSpan, FaultTimeline
 from testbed.chaos.oracle import LossWindows, PlanInForce, findings
 from testbed.chaos.probes import Probe, ProbeRun, choose_probes
-from testbed.chaos.timeline import FaultSpan, FaultTimeline
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab

@@ -21,7 +21,7 @@ from simulator.packet.credited import CREDIT_LEVEL, DATA, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network, PacketLink
 from simulator.packet.queues import StrictPriority
-from simulator.packet.route_table import RouteTable
+from simulator.packet.routing import RouteTable
 from simulator.packet.traffic.patterns import Pairs
 from simulator.packet.transports import Transport
 from simulator.packet.units import LONGEST, PICOSECONDS

@@ -20,7 +20,7 @@ from simulator.packet.load_balancing import LoadBalancer, TableSwitched
 from simulator.packet.network import Network
 from simulator.packet.queues import Queueing, StrictPriority
 from simulator.packet.round_trips import ready_transports
-from simulator.packet.route_table import RouteTable
+from simulator.packet.routing import RouteTable
 from simulator.packet.units import LONGEST, bits_per_second, picoseconds
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simulator.packet.credited import Credited
 from simulator.packet.flows import ENDLESS, Flows
 from simulator.packet.network import Network
-from simulator.packet.route_table import RouteTable
+from simulator.packet.routing import RouteTable
 from simulator.packet.simulation import Simulation
 from simulator.packet.transports import Tcp
 from simulator.packet.units import PICOSECONDS, bits_per_second, picoseconds

@@ -15,8 +15,9 @@ from testbed.chaos.faults import (
     STANDSTILL_KINDS,
     SWITCH_WIPED,
     SWITCHES_KILLED,
+    FaultSpan,
+    FaultTimeline,
 )
-from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 SEEN_WITHIN = 5.0
 """Seconds after the end of a fault in which counters may still show what it cost."""

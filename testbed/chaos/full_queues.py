@@ -17,9 +17,8 @@ from kuijia_app.control.flap_damping import CEILING, HALF_LIFE, REUSE
 from kuijia_app.preparation.queues import MAX_FRAME
 from kuijia_app.tables.queues import QueueLayout
 from te_solver.model.plan import Plan
-from testbed.chaos.faults import FLAP_DOWN, LINK_DOWN, SLOW, SLOW_SHARE, STANDSTILL_KINDS, SWITCH_WIPED
+from testbed.chaos.faults import FLAP_DOWN, LINK_DOWN, SLOW, SLOW_SHARE, STANDSTILL_KINDS, SWITCH_WIPED, FaultTimeline
 from testbed.chaos.oracle import Excuse, LossWindows, Path, PlanInForce, ProbeFlow, hops_of, is_doubted, tunnels_of
-from testbed.chaos.timeline import FaultTimeline
 
 ROOM = 0.97
 """Share of a link's rate that it carries without a loss: its timers come late at times."""

@@ -18,10 +18,9 @@ from kuijia_base.errors import KuijiaError, TestbedError
 from te_solver.model.plan import Plan
 from testbed.chaos import faults
 from testbed.chaos.controllers import CLOCK_JUMP, ControllerBreaker, Mend, freeze, nothing
-from testbed.chaos.faults import ChaosFault
+from testbed.chaos.faults import FOREVER, ChaosFault, FaultSpan
 from testbed.chaos.oracle import PlanInForce
 from testbed.chaos.relay import Rule
-from testbed.chaos.timeline import FOREVER, FaultSpan
 from testbed.lab.lab import Emulation, Lab
 from testbed.links.port_status import set_devices
 from testbed.machine.ovs import Datapath, PrivateOvs

@@ -28,8 +28,15 @@ from itertools import pairwise
 
 from kuijia_app.control.flap_damping import FlapDamping
 from te_solver.model.plan import Plan
-from testbed.chaos.faults import LINK_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
-from testbed.chaos.timeline import FOREVER, FaultSpan, FaultTimeline
+from testbed.chaos.faults import (
+    FOREVER,
+    LINK_DOWN,
+    STANDSTILL_KINDS,
+    SWITCH_WIPED,
+    SWITCHES_KILLED,
+    FaultSpan,
+    FaultTimeline,
+)
 
 Path = tuple[str, ...]
 

@@ -13,11 +13,10 @@ from matplotlib.figure import Figure
 from kuijia_base.picture_file import picture_bytes, plain
 from kuijia_base.quantities import counted
 from testbed.chaos.controller_verdicts import LIMITS, Takeover
-from testbed.chaos.faults import KINDS, faults_to_json
+from testbed.chaos.faults import FOREVER, KINDS, FaultSpan, faults_to_json
 from testbed.chaos.load import LoadCount, Stream
 from testbed.chaos.oracle import OVERLOAD, LossWindows, UnexcusedLoss
 from testbed.chaos.run import ChaosResult
-from testbed.chaos.timeline import FOREVER, FaultSpan
 
 VERSION = 1
 _SHOWN = 20

@@ -16,7 +16,7 @@ from kuijia_base.errors import KuijiaError
 from te_solver.model.plan import Plan
 from testbed.chaos.controller_verdicts import Alarm, OwnEnd, Takeover, false_alarms, takeovers
 from testbed.chaos.controllers import ControllerBreaker, channels_of
-from testbed.chaos.faults import Agenda, ChaosFault
+from testbed.chaos.faults import Agenda, ChaosFault, FaultTimeline
 from testbed.chaos.full_queues import FullQueueLoad, full_queue_excuses
 from testbed.chaos.injection import Injector, SmallDisk
 from testbed.chaos.leaks import ProcessSize, contents_of, left_behind, namespaces_of, surplus, take_inventory
@@ -35,7 +35,6 @@ from testbed.chaos.oracle import (
 from testbed.chaos.probes import LOAD_PORT, Probe, ProbeCount, ProbeRun, choose_probes, without_probe
 from testbed.chaos.relay import Relay
 from testbed.chaos.settled_state import faults_of_files, faults_of_roles, faults_of_tables
-from testbed.chaos.timeline import FaultTimeline
 from testbed.chaos.watch import LOOK_SECONDS, ChaosWatch, away, overloaded
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

@@ -18,12 +18,14 @@ from testbed.chaos.faults import (
     CONNECTION_KINDS,
     CONTROLLER_FROZEN,
     CONTROLLER_KILLED,
+    FOREVER,
     STANDSTILL_KINDS,
     SWITCH_WIPED,
     SWITCHES_KILLED,
+    FaultSpan,
+    away_spans,
 )
 from testbed.chaos.leaks import SizeWatch
-from testbed.chaos.timeline import FOREVER, FaultSpan, away_spans
 from testbed.controllers.application_process import Event
 from testbed.lab.lab import Lab
 from testbed.links.load_counters import count_unread_frames

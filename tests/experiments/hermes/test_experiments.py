@@ -30,7 +30,7 @@ from experiments.hermes.runs import (
 )
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes, PathsInTurn
+from simulator.packet.load_balancing import HERMES_NS3, CloveEcn, Hermes, PathsInTurn
 from tests.experiments.executions import QUICK, TWO_SEEDS, execution_in, options
 
 SMALL = replace(SIMULATED, leaves=2, spines=2, leaf_hosts=4)

@@ -11,9 +11,8 @@ import pytest
 
 from kuijia_base.errors import UnsoundError
 from simulator.packet.flows import Flows
-from simulator.packet.load_balancing import LabelSwitched, LoadBalancer
+from simulator.packet.load_balancing import FixedPath, FlowCells, LabelSwitched, LoadBalancer, PathChoice, RandomPaths
 from simulator.packet.network import Network
-from simulator.packet.path_selection import FixedPath, FlowCells, PathChoice, RandomPaths
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation

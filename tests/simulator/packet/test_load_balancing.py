@@ -9,9 +9,8 @@ import pytest
 
 from simulator.packet import _core
 from simulator.packet.flows import Flows
-from simulator.packet.load_balancing import LOAD_BALANCERS, Flowlets, LoadBalancer, SwitchEcmp
+from simulator.packet.load_balancing import LOAD_BALANCERS, FlowCells, Flowlets, LoadBalancer, SwitchEcmp
 from simulator.packet.network import Network
-from simulator.packet.path_selection import FlowCells
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.packet import _core
-from simulator.packet.path_selection import CloveEcn, FlowBender, Hermes
+from simulator.packet.load_balancing import CloveEcn, FlowBender, Hermes
 from simulator.packet.scenario import core_rules
 
 MICROSECOND = 10**6

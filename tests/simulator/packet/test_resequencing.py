@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from simulator.packet.flows import Flows
-from simulator.packet.load_balancing import LoadBalancer
+from simulator.packet.load_balancing import LoadBalancer, PathsInTurn
 from simulator.packet.network import Network
-from simulator.packet.path_selection import PathsInTurn
 from simulator.packet.queues import Fifo
 from simulator.packet.results import FlowResults
 from simulator.packet.scenario import Setting

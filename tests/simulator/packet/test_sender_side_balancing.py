@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 from simulator.packet import _core
 from simulator.packet.credited import Credited
 from simulator.packet.flows import Flows
-from simulator.packet.load_balancing import LOAD_BALANCERS, LoadBalancer
+from simulator.packet.load_balancing import (
+    LOAD_BALANCERS,
+    CloveEcn,
+    FixedPath,
+    FlowBender,
+    Hermes,
+    LoadBalancer,
+    PathsInTurn,
+)
 from simulator.packet.network import Network
-from simulator.packet.path_selection import CloveEcn, FixedPath, FlowBender, Hermes, PathsInTurn
 from simulator.packet.queues import Fifo, StrictPriority, Threshold
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation

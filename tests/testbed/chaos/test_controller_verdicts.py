@@ -16,8 +16,9 @@ from testbed.chaos.faults import (
     STANDBY_KILLED,
     SWITCH_WIPED,
     SWITCHES_FROZEN,
+    FaultSpan,
+    FaultTimeline,
 )
-from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 KILLED = FaultSpan(CONTROLLER_KILLED, (), 100.0, 106.0)
 

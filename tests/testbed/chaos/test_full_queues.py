@@ -13,12 +13,11 @@ from kuijia_base.errors import TestbedError
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
 from te_solver.schemes.shipped.rescaling import RESCALING
-from testbed.chaos.faults import CUT, FLAP_DOWN, SLOW, SWITCH_WIPED
+from testbed.chaos.faults import CUT, FLAP_DOWN, SLOW, SWITCH_WIPED, FaultSpan, FaultTimeline
 from testbed.chaos.full_queues import HELD_SECONDS, FullQueueLoad, busiest_share, full_queue_excuses
 from testbed.chaos.load import load_of, paces_of
 from testbed.chaos.oracle import Loss, LossWindows, PlanInForce, ProbeFlow, findings
 from testbed.chaos.probes import Probe
-from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 UPPER, LOWER = ("a", "b", "d"), ("a", "c", "d")
 TOPOLOGY = Topology(

@@ -16,12 +16,16 @@ from testbed.chaos.faults import (
     DATABASE_KILLED,
     DISK_FULL,
     FLAP_DOWN,
+    FOREVER,
     HANDOVER,
     PEER_KINDS,
     PLAN_REPLACED,
     SWITCH_WIPED,
     SWITCHES_FROZEN,
     SWITCHES_KILLED,
+    FaultSpan,
+    FaultTimeline,
+    away_spans,
 )
 from testbed.chaos.oracle import (
     OVERLOAD,
@@ -33,7 +37,6 @@ from testbed.chaos.oracle import (
     findings,
     owed_to_the_machine,
 )
-from testbed.chaos.timeline import FOREVER, FaultSpan, FaultTimeline, away_spans
 
 UPPER, LOWER = ("a", "b", "d"), ("a", "c", "d")
 CABLES = (("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"))

@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from testbed.chaos.controller_verdicts import Alarm, OwnEnd, Takeover
-from testbed.chaos.faults import CUT, FLAP_DOWN, ChaosFault
+from testbed.chaos.faults import CUT, FLAP_DOWN, ChaosFault, FaultSpan, FaultTimeline
 from testbed.chaos.leaks import ProcessSize
 from testbed.chaos.load import LoadCount, Stream
 from testbed.chaos.oracle import Loss, LossWindows, ProbeFlow, UnexcusedLoss
 from testbed.chaos.probes import ProbeCount
 from testbed.chaos.report import chaos_picture, report_json, report_text
 from testbed.chaos.run import ChaosResult
-from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 
 @pytest.fixture

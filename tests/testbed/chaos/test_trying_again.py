@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.chaos.faults import CUT, FLAP, ChaosFault
+from testbed.chaos.faults import CUT, FLAP, ChaosFault, FaultTimeline
 from testbed.chaos.oracle import Loss, ProbeFlow, UnexcusedLoss
 from testbed.chaos.run import ChaosResult
-from testbed.chaos.timeline import FaultTimeline
 from tests.testbed.chaos.trying_again import faults_again, was_disturbed
 
 FLOW = ProbeFlow(0, "s1", "s4", 0, ("s1", "s4"))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from testbed.chaos.controller_verdicts import OwnEnd
-from testbed.chaos.faults import CONTROLLER_FROZEN, CONTROLLER_KILLED, FROM_SWITCH_CUT, SWITCHES_FROZEN
-from testbed.chaos.timeline import FaultSpan
+from testbed.chaos.faults import CONTROLLER_FROZEN, CONTROLLER_KILLED, FROM_SWITCH_CUT, SWITCHES_FROZEN, FaultSpan
 from testbed.chaos.watch import ChaosWatch, UnreadFrames, away, overloaded
 
 BUSY, IDLE = UnreadFrames(10.0, 10.25, was_busy=True), UnreadFrames(10.0, 10.25, was_busy=False)

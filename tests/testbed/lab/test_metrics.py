@@ -14,7 +14,7 @@ from kuijia_app.framework.metrics.server import MetricsServer, PortTakenError
 from kuijia_app.framework.metrics.tally import Distribution, Labels, Metric, Tally
 from kuijia_base.errors import InputError, TestbedError
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.metrics import LabMetrics, RelayedPage, metrics_pages
+from testbed.lab.lab_service import LabMetrics, RelayedPage, metrics_pages
 from tests.kuijia_app.dummy_switches import free_port
 
 STATUS: dict[str, Any] = {

@@ -1,7 +1,7 @@
 // Path selection at the sender, packet by packet, among the routes of its flow.
 //
 // A path choice is a file pair here and an entry in registry.hpp. Its rules have, beside their `fields`, the `name` of
-// the data class in simulator/packet/path_selection.py, and `choice`, which makes it for a simulation.
+// the data class in simulator/packet/load_balancing.py, and `choice`, which makes it for a simulation.
 #pragma once
 
 #include "fields.hpp"
