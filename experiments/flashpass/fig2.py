@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,69 +72,31 @@ _COUNTED_AS = 1500  # bytes of a packet, where the authors' scripts set a buffer
 _TIE = 0.1  # Gbit/s that two published throughputs may be apart and yet have no order: the figure is read to about that
 
 
-@dataclass(frozen=True)
-class DumbbellChoices:
-    """Settings that the paper does not give: those of its authors' public ns-3 code, where that has them.
+DEVICE = 10
+"""Packets that wait in the network device behind the buffer."""
 
-    `docs/flashpass_fig2.md` has their sources and the effect of others. `BY_THE_PAPERS` has the transports as their own
-    papers describe them.
+UNCOUNTED, SPREAD = 1.5, 0.2
+"""Seconds at the start in which the throughput does not count, but losses do, and over which flows start."""
 
-    Attributes:
-        payload: bytes of a full segment.
-        header: bytes of all headers, of Ethernet's preamble and of the gap between frames.
-        device: packets that wait in the network device behind the buffer.
-        warm_up: seconds at the start in which the throughput does not count; losses always do.
-        spread: seconds over which flows start.
-        min_timeout: smallest retransmission timeout in seconds.
-        first_timeout: the same before the round-trip time is known.
-        nic_packets: most packets of a flow in its host's card; 0 for no limit.
-        grows_from: part of a window that must be in use for it to grow; 0 as ns-3 does not ask.
-        cubic_keeps: share of its window that Cubic keeps after a loss.
-        cubic_fast_convergence: True if a flow of Cubic that did not regain its old maximum releases more.
-        vegas_keeps: share of its window that Vegas keeps after a loss; with 1 it loses one segment.
-        vegas_alternates: True if slow start of Vegas grows in every other round trip only.
-        copa_nearly_empty: share of the swing of the delay up to which Copa takes the queue for nearly empty.
-        copa_cautious: True if Copa's velocity changes less often and less.
-        copa_paced: True if Copa's segments are paced.
-        bbr_window_gain: bandwidth-delay products that BBR has in flight at most.
-        bbr_probing_gain: share by which BBR sends more, then less, when it probes for bandwidth.
-        bbr_heeds_loss: True if a loss ends BBR's start-up.
-    """
+BY_THE_PAPERS = Tcp(handshake=True, payload=1448, header=90, first_timeout=0.5, nic_packets=0, grows_from=0.0)
+"""Cubic, Vegas, Copa and BBR as their own papers, RFC and drafts describe them; ns-3 does not ask that a window is in
+use for it to grow, and headers include Ethernet's preamble and the gap between frames."""
 
-    payload: int = 1448
-    header: int = 90
-    device: int = 10
-    warm_up: float = 1.5
-    spread: float = 0.2
-    min_timeout: float = 0.2
-    first_timeout: float = 0.5
-    nic_packets: int = 0
-    grows_from: float = 0.0
-    cubic_keeps: float = 819 / 1024
-    cubic_fast_convergence: bool = False
-    vegas_keeps: float = 1.0
-    vegas_alternates: bool = False
-    copa_nearly_empty: float = 0.5
-    copa_cautious: bool = True
-    copa_paced: bool = False
-    bbr_window_gain: float = 1.1
-    bbr_probing_gain: float = 0.1
-    bbr_heeds_loss: bool = True
-
-
-BY_THE_PAPERS = DumbbellChoices(
-    cubic_keeps=0.7,
-    cubic_fast_convergence=True,
-    vegas_keeps=0.75,
-    vegas_alternates=True,
-    copa_nearly_empty=0.1,
-    copa_cautious=False,
-    copa_paced=True,
-    bbr_window_gain=2.0,
-    bbr_probing_gain=0.25,
-    bbr_heeds_loss=False,
+AUTHORS_TCP = replace(
+    BY_THE_PAPERS,
+    cubic_keeps=819 / 1024,
+    cubic_fast_convergence=False,
+    vegas_keeps=1.0,  # it loses one segment
+    vegas_alternates=False,
+    copa_nearly_empty=0.5,
+    copa_cautious=True,
+    copa_paced=False,
+    bbr_window_gain=1.1,
+    bbr_probing_gain=0.1,
+    bbr_heeds_loss=True,
 )
-"""Cubic, Vegas, Copa and BBR as their own papers, RFC and drafts describe them."""
+"""What the paper does not give, as in its authors' public ns-3 code: `docs/flashpass_fig2.md` has its sources and the
+effect of others."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +107,7 @@ class DumbbellRun:
     buffer: float
     seconds: float
     seed: int
-    choices: DumbbellChoices = field(default_factory=DumbbellChoices)
+    choices: Tcp = AUTHORS_TCP
 
     def network(self) -> Network:
         """Return the senders, a switch, and the receiver behind the only link that is shared."""
@@ -156,42 +118,22 @@ class DumbbellRun:
             network.connect((sender, switch), RATE, ROUND_TRIP / 4)
             network.connect((switch, sender), RATE, ROUND_TRIP / 4)
         network.connect((receiver, switch), RATE, ROUND_TRIP / 4)
-        packets = int(self.buffer * 1e6 / _COUNTED_AS) + self.choices.device
+        packets = int(self.buffer * 1e6 / _COUNTED_AS) + DEVICE
         limit = packets * (self.choices.payload + self.choices.header)
         network.connect((switch, receiver), RATE, ROUND_TRIP / 4, queueing=Fifo(limit))
         return network
 
     def tcp(self) -> Tcp:
         """Return the transport of all flows."""
-        chosen = self.choices
-        return Tcp(
-            congestion=Congestion(self.transport),
-            handshake=True,
-            payload=chosen.payload,
-            header=chosen.header,
-            min_timeout=chosen.min_timeout,
-            first_timeout=chosen.first_timeout,
-            nic_packets=chosen.nic_packets,
-            grows_from=chosen.grows_from,
-            cubic_keeps=chosen.cubic_keeps,
-            cubic_fast_convergence=chosen.cubic_fast_convergence,
-            vegas_keeps=chosen.vegas_keeps,
-            vegas_alternates=chosen.vegas_alternates,
-            copa_nearly_empty=chosen.copa_nearly_empty,
-            copa_cautious=chosen.copa_cautious,
-            copa_paced=chosen.copa_paced,
-            bbr_window_gain=chosen.bbr_window_gain,
-            bbr_probing_gain=chosen.bbr_probing_gain,
-            bbr_heeds_loss=chosen.bbr_heeds_loss,
-        )
+        return replace(self.choices, congestion=Congestion(self.transport))
 
 
 def measured(case: DumbbellRun) -> list[float]:
     """Return Gbit/s of payload that arrived, in order or not, and the share of data packets that were dropped."""
-    start = np.random.default_rng(case.seed).uniform(0, case.choices.spread, FLOWS)
+    start = np.random.default_rng(case.seed).uniform(0, SPREAD, FLOWS)
     flows = Flows.of(np.arange(FLOWS), FLOWS, case.tcp(), start=start)
     simulation = Simulation(case.network(), [flows], Setting(seed=case.seed))
-    warm_up = min(case.choices.warm_up, case.seconds / 2)
+    warm_up = min(UNCOUNTED, case.seconds / 2)
     simulation.complete(warm_up)
     before = float(simulation.flow_results().arrived.sum())
     simulation.complete(case.seconds)
@@ -207,7 +149,7 @@ PUBLISHED = published_numbers("flashpass_fig2")
 
 def run_fig2(execution: Execution) -> Outcome:
     """Run every transport with every buffer; write tables and the picture."""
-    choices = BY_THE_PAPERS if execution.args.by_the_papers else DumbbellChoices()
+    choices = BY_THE_PAPERS if execution.args.by_the_papers else AUTHORS_TCP
     seconds = execution.sized(QUICK_SECONDS, SECONDS)
     buffers = execution.sized(QUICK_BUFFERS, SOME_BUFFERS, BUFFERS)
     keyed = {
@@ -217,7 +159,7 @@ def run_fig2(execution: Execution) -> Outcome:
     }
     remark = (
         f"{FLOWS} flows for {seconds:g} s (published: 5 s). The throughput is that of payload after "
-        f"{min(DumbbellChoices.warm_up, seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR "
+        f"{min(UNCOUNTED, seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR "
         f"are {'those of their own papers' if choices == BY_THE_PAPERS else 'as the authors changed them'}. "
         "docs/flashpass_fig2.md has the settings that the paper does not give."
     )

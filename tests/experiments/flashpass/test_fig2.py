@@ -9,12 +9,12 @@ import pytest
 from experiments.catalog import find_entry
 from experiments.flashpass import fig2
 from experiments.flashpass.fig2 import (
+    AUTHORS_TCP,
     BUFFERS,
     BY_THE_PAPERS,
     FLOWS,
     PUBLISHED,
     TRANSPORTS,
-    DumbbellChoices,
     DumbbellRun,
     measured,
     run_fig2,
@@ -67,10 +67,10 @@ def test_checks_hold_deviations_order_and_losses_against_the_paper() -> None:
 
 @pytest.mark.parametrize(
     ("choices", "remark"),
-    [(DumbbellChoices(), "as the authors changed them"), (BY_THE_PAPERS, "those of their own papers")],
+    [(AUTHORS_TCP, "as the authors changed them"), (BY_THE_PAPERS, "those of their own papers")],
 )
 def test_the_experiment_writes_tables_and_a_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: DumbbellChoices, remark: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: Tcp, remark: str
 ) -> None:
     monkeypatch.setattr(fig2, "RATE", 50.0)
     monkeypatch.setattr(fig2, "QUICK_BUFFERS", (0.2, 2.0))
