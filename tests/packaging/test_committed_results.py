@@ -23,15 +23,14 @@ MANIFEST = {"command", "options", "seeds", "commit", "machine", "started", "dura
 
 WITHOUT_MANIFEST = frozenset(
     {
-        *("cqrd", "ffc", "fig4", "flashpass", "flashpass/3000-flows", "flashpass/by-the-papers"),
+        *("cqrd", "fig4", "flashpass", "flashpass/3000-flows", "flashpass/by-the-papers"),
         *(f"gscale-{each}" for each in ("default-packet", "default-packet-1g", "flow", "packet", "packet-1g")),
         *("gscale-packet-1g-1000", "gscale-shared-flow", "gscale-shared-packet", "gscale-shared-packet-1g"),
         *("gscale-shared-packet-clocks", "gscale-shared-packet-clocks-500", "gscale-shared-packet-first"),
         *("hedera", "hedera/flow", "hedera/flow-1gbit", "hedera/packet", "hedera/packet-32-ports"),
         *("hedera/ramp-0.25-ms", "hermes", "hermes-profile-buffer", "hermes-profile-ns3"),
-        *("motivation-flow", "motivation-packet", "motivation-packet-20", "motivation-packet-1000"),
-        *("motivation-packet-1000-clocks", "readings", "readings-packet", "recovery-packet", "recovery-packet-far"),
-        *("takeover", "update-packet", "update-packet-far", "victim-transports"),
+        *("motivation-packet-1000", "motivation-packet-1000-clocks", "readings", "readings-packet"),
+        *("takeover", "victim-transports"),
     }
 )
 """Folders with files from before results had manifests: a folder leaves the list when all of it is made again."""
