@@ -182,6 +182,8 @@ def run_parts(execution: Execution, parts: Sequence[Part]) -> Outcome:
             if part.interfered and INTERFERED_AT in part.loads:
                 first = {scheme: runs[scheme, INTERFERED_AT][0] for scheme in part.schemes}
                 exhibits += of_interfered(part, keyed[number, "oq", INTERFERED_AT][0], first)
+                met = {load: interference(keyed[number, "oq", load][0], runs["oq", load][0]) for load in part.loads}
+                exhibits += of_kinds(part, {load: [int(which.sum()) for which in each] for load, each in met.items()})
             write_picture(execution.output, f"{execution.name}-{part.paper}-cdf.svg", partial(cdf_figure, part, runs))
         return execution.written(*exhibits)
 
@@ -257,24 +259,27 @@ def of_interfered(part: Part, case: SwitchRun, runs: Mapping[str, FlowTimes]) ->
 
     kinds = {"all": at_output | on_path, "OC-PC": at_output, "PC": on_path}
     yield from (table(kind, which, quantity) for kind, which in kinds.items() for quantity in _QUANTITIES)
-    yield from of_kinds(part, counts)
 
 
-def of_kinds(part: Part, kinds: Mapping[str, int]) -> Iterator[Exhibit]:
-    """Yield how many flows met a giant one, and how; nothing if the paper has no such numbers."""
-    counts = {**kinds, "not interfered": part.flows - sum(kinds.values())}
-    place = LOADS.index(INTERFERED_AT)
-    theirs = {kind: value(part.experiment, part.paper, "flows", kind, place) for kind in counts}
-    if any(number is not None for number in theirs.values()):
-        points = tuple(Point.of(kind, [float(count)], theirs[kind]) for kind, count in counts.items())
-        yield part.exhibit(
-            ("kinds", f"flows by the giant flows that they meet, load {INTERFERED_AT:g}"),
-            "kind of flow",
-            "flows",
-            [Line("flows", points)],
-            figure="CQRD Figure 6",
-            remarks=("The run of OQ decides which flows meet.",),
-        )
+def of_kinds(part: Part, met: Mapping[float, Sequence[int]]) -> Iterator[Exhibit]:
+    """Yield how many flows met a giant one at their output, and on their path; nothing if none are published."""
+    if "flows" not in part.published:
+        return
+    counts = {load: {"OC-PC": output, "PC": path} for load, (output, path) in met.items()}
+    lines = lines_of(
+        {load: f"load {load:g}" for load in met},
+        ("OC-PC", "PC", "not interfered"),
+        lambda load, kind: [float(counts[load].get(kind, part.flows - sum(counts[load].values())))],
+        lambda load, kind: value(part.experiment, part.paper, "flows", kind, LOADS.index(load)),
+    )
+    yield part.exhibit(
+        ("kinds", "flows by the giant flows that they meet"),
+        "kind of flow",
+        "flows",
+        lines,
+        figure="CQRD Figure 6",
+        remarks=("The run of OQ decides which flows meet.",),
+    )
 
 
 def mean_error(lines: Sequence[Line]) -> float | None:

@@ -117,14 +117,13 @@ def test_flows_meet_giants_at_outputs_and_on_switch_paths_while_both_are_under_w
 
 def test_kinds_of_flows_are_counted_beside_the_published_counts_where_there_are_some() -> None:
     journal, lcn = PARTS["cqrd-exp1"]
-    (exhibit,) = of_kinds(journal, {"OC-PC": 4_000, "PC": 900})
-    points = exhibit.line("flows").points
-    assert [(point.x, point.value, point.published) for point in points] == [
-        ("OC-PC", 4_000, 4_365),
-        ("PC", 900, 635),
-        ("not interfered", 1_100, 1_000),
-    ]
-    assert not list(of_kinds(lcn, {"OC-PC": 1, "PC": 1}))
+    (exhibit,) = of_kinds(journal, {0.1: (4_000, 900), 0.7: (4_500, 800)})
+    shown = {line.label: [(point.x, point.value, point.published) for point in line.points] for line in exhibit.lines}
+    assert shown == {
+        "load 0.1": [("OC-PC", 4_000, 4_365), ("PC", 900, 635), ("not interfered", 1_100, 1_000)],
+        "load 0.7": [("OC-PC", 4_500, 4_321), ("PC", 800, 811), ("not interfered", 700, 868)],
+    }
+    assert not list(of_kinds(lcn, {0.1: (1, 1)}))
 
 
 def test_switches_are_ordered_as_published_and_from_finer_to_coarser_where_nothing_is() -> None:
