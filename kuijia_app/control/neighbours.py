@@ -134,13 +134,13 @@ class NeighbourStep:
 
 @dataclass(slots=True)
 class _Sought:
-    """An address that is asked for."""
+    """An address that is asked for; packets from others wait for it, and packets of the gateway's own, as bytes."""
 
     site: _Site
     address: Address
     due: float
     questions: int = 0
-    waiting: list[IpFrame] = field(default_factory=list)
+    waiting: list[IpFrame | bytes] = field(default_factory=list)
     askers: list[tuple[int, Said]] = field(default_factory=list)
 
 
@@ -423,7 +423,11 @@ class LearnedHosts:
     def _answer_seekers(sought: _Sought, host: KnownHost, step: NeighbourStep) -> None:
         """Deliver what waited for a host, and answer those at other ports who asked for it."""
         site = sought.site
-        step.frames += (site.frame(host.port, packet.forwarded(_GATEWAY, host.mac)) for packet in sought.waiting)
+        for packet in sought.waiting:
+            if isinstance(packet, bytes):
+                step.frames.append(site.frame(host.port, framed(host.mac, _GATEWAY, packet)))
+            else:
+                step.frames.append(site.frame(host.port, packet.forwarded(_GATEWAY, host.mac)))
         for asker, said in sought.askers:
             if asker != host.port:
                 step.frames.append(site.frame(asker, said.answer(_GATEWAY)))
@@ -496,7 +500,7 @@ class LearnedHosts:
             self._send(packet.source, error, now, step)
 
     def _send(self, address: Address, packet: bytes, now: float, step: NeighbourStep) -> None:
-        """Send a packet of our own to a host; one that is not known is only asked for."""
+        """Send a packet of our own to a host; it waits for one that is not known."""
         home = self._owners.of(address)
         hop = None if home is None else home.segment.next_hop(address)
         if home is None or hop is None:
@@ -505,9 +509,11 @@ class LearnedHosts:
         if host is not None:
             step.frames.append(home.frame(host.port, framed(host.mac, _GATEWAY, packet)))
             return
-        self._seek(home, hop, None, now, step)
+        self._seek(home, hop, packet, now, step)
 
-    def _seek(self, site: _Site, address: Address, packet: IpFrame | None, now: float, step: NeighbourStep) -> None:
+    def _seek(
+        self, site: _Site, address: Address, packet: IpFrame | bytes | None, now: float, step: NeighbourStep
+    ) -> None:
         """Ask for an address, and keep a packet until there is an answer."""
         sought = site.sought.get(address)
         if sought is None:
@@ -524,7 +530,8 @@ class LearnedHosts:
         if sought.questions >= QUESTIONS:
             del site.sought[sought.address]
             for packet in sought.waiting:
-                self._refuse(packet, IcmpError.HOST_UNREACHABLE, now, step)
+                if not isinstance(packet, bytes):
+                    self._refuse(packet, IcmpError.HOST_UNREACHABLE, now, step)
             return
         if self._allowance.take(now):
             sought.questions += 1

@@ -217,6 +217,24 @@ def test_the_gateway_answers_echo_requests_from_near_and_far() -> None:
         assert answer.payload.endswith(b"payload")
 
 
+@pytest.mark.parametrize(
+    ("sent", "kind"),
+    [(echo("10.0.1.1", "10.0.1.254"), 0), (packet("10.0.1.1", "192.0.2.1"), IcmpError.NET_UNREACHABLE)],
+    ids=["echo", "error"],
+)
+def test_an_answer_waits_for_a_host_that_an_earlier_controller_knew(sent: bytes, kind: int) -> None:
+    its = gateway()
+    assert str(only_arp(its.arrived("e", 1, sent, 0.0)).target) == "10.0.1.1"
+    found, answer = icmp_of(its.arrived("e", 1, says(A, "10.0.1.1"), 0.1))
+    assert (found, str(answer.source), answer.destination_mac, answer.ttl) == (kind, "10.0.1.254", A, 64)
+
+
+def test_an_answer_to_a_host_that_is_gone_is_dropped() -> None:
+    its = gateway()
+    its.arrived("e", 1, echo("10.0.1.1", "10.0.1.254"), 0.0)
+    assert [len(its.look(float(second)).frames) for second in (1, 2, 3, 4)] == [1, 1, 0, 0]
+
+
 @pytest.mark.parametrize("protocol", [6, 17])
 def test_a_gateway_has_no_port_and_says_so_as_who_was_asked(protocol: int) -> None:
     its = gateway()
