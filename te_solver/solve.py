@@ -330,18 +330,20 @@ def require_feasible(plan: Plan, objective: Objective | None = None) -> None:
         UnsoundError: at the first fault.
     """
     require_sound_tunnels(plan)
-    require_within_bounds(plan, all_carried=carries_all(plan.objective) if objective is None else objective.carries_all)
+    require_within_bounds(plan, objective)
     require_protected(plan)
 
 
-def require_within_bounds(plan: Plan, *, all_carried: bool) -> None:
+def require_within_bounds(plan: Plan, objective: Objective | None = None) -> None:
     """Require that no rate is negative, no pair exceeds its demand or its tunnels' rates, no link its capacity.
 
-    A plan of an objective that carries all demand must do so, and no link may exceed the plan's utilisation instead.
+    A plan of an objective that carries all demand must do so, and no link may exceed the plan's utilisation instead;
+    without `objective`, the one that the plan names counts.
 
     Raises:
         UnsoundError: at the first excess of more than one part in a million.
     """
+    all_carried = carries_all(plan.objective) if objective is None else objective.carries_all
     for index, pair in enumerate(plan.pairs):
         for number, tunnel in enumerate(pair.tunnels):
             if not tunnel.rate >= 0:
