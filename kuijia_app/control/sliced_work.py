@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SLICE = 0.01
+SLICE = 0.004
 """Seconds of work before events have their turn."""
 
 
