@@ -69,6 +69,8 @@ class FarmSwitch:
         hosts: addresses of the hosts to which an entry delivers.
         dropped: frames of hosts that a meter, or a full connection, has kept from the controller.
         meters: what is left of each.
+        answers: to questions about its entries, kept until these change: all switches share a thread, and a switch
+            that describes its entries must not keep the others from answering.
     """
 
     datapath_id: int
@@ -81,6 +83,7 @@ class FarmSwitch:
     meters: dict[int, tuple[bytes, MeterBudget]] = field(default_factory=dict)
     hosts: set[bytes] = field(default_factory=set)
     dropped: int = 0
+    answers: dict[bytes, list[bytes]] = field(default_factory=dict)
     unsent: bytearray = field(default_factory=bytearray)
     unread: bytearray = field(default_factory=bytearray)
     wire: socket.socket = field(default_factory=socket.socket)
@@ -219,19 +222,29 @@ class SwitchFarm:
 
     def _answer(self, switch: FarmSwitch, body: bytes, xid: int) -> None:
         (kind,) = struct.unpack_from("!H", body)
-        chunk, chunks = bytearray(), list[bytes]()
-        for item in _items(switch, kind, body[8:]):
-            if len(chunk) + len(item) > _LONGEST_BODY:
-                chunks.append(bytes(chunk))
-                chunk.clear()
-            chunk += item
-        chunks.append(bytes(chunk))
+        chunks = switch.answers.get(body)
+        if chunks is None:
+            chunks = _chunks(_items(switch, kind, body[8:]))
+            if kind == _FLOWS:
+                switch.answers[body] = chunks
         for number, each in enumerate(chunks, start=1):
             flags = 0 if number == len(chunks) else _MORE
             self._send(switch, _MULTIPART_REPLY, struct.pack("!HH4x", kind, flags) + each, xid)
 
 
+def _chunks(items: Iterator[bytes]) -> list[bytes]:
+    """Return the items in parts of at most `_LONGEST_BODY` bytes, at least one."""
+    chunk, chunks = bytearray(), list[bytes]()
+    for item in items:
+        if len(chunk) + len(item) > _LONGEST_BODY:
+            chunks.append(bytes(chunk))
+            chunk.clear()
+        chunk += item
+    return [*chunks, bytes(chunk)]
+
+
 def _put_entry(switch: FarmSwitch, body: bytes) -> None:
+    switch.answers.clear()
     cookie, table, command, idle, hard, priority = struct.unpack_from("!8s8xBBHHH", body)
     match_length = struct.unpack_from("!H", body, 42)[0]
     end = 40 + match_length + -match_length % 8
