@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.control import switch_connection
+from kuijia_app.control import switch_connection, switches
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.pair import Pair
 from kuijia_app.control.reconciliation import FlowKey
-from kuijia_app.control.roles import first_generation, term_of
+from kuijia_app.control.roles import DENIALS, first_generation, term_of
 from kuijia_app.control.sliced_work import SlicedWork
-from kuijia_app.control.snapshot import Room
+from kuijia_app.control.snapshot import Poll, Room
 from kuijia_app.control.switch_connection import FIRST_PROBE_XID, LAST_PROBE_XID
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
@@ -681,3 +682,125 @@ def test_refused_probes_and_messages_for_hosts_say_nothing_of_tables(application
     for message in (probe, hosts, SimpleNamespace(xid=probe.xid + 1), SimpleNamespace(xid=hosts.xid + 1)):
         switch.refuse(message, ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_BAD_PORT)
     assert told == ["probe", "host"]
+
+
+def test_switches_outside_the_network_are_named_once_up_to_a_number_of_them(
+    application: KuijiaController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switches, "MOST_UNKNOWN_NAMED", 2)
+    for datapath_id in (91, 91, 92, 93, 94, 91):
+        stranger = FakeSwitch(application, datapath_id)
+        stranger.connect()
+        assert stranger.sent == []
+    told = [int(event["datapath_id"], 16) for event in events(tmp_path, event_log.SWITCH_UNKNOWN)]
+    assert told == [91, 92, 93]  # those beyond the number count as one
+    assert application.switches.connections == {}
+
+
+def test_refusals_are_named_once_each_up_to_a_number_of_them(
+    application: KuijiaController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switches, "MOST_ERRORS", 2)
+    for switch in ("s1", "s2"):
+        for error in ("one", "one", "two", "three", "four", "one"):
+            application.switches.note_refusal(event_log.SWITCH_ERROR, switch, error)
+    told = [(event["switch"], event["error"]) for event in events(tmp_path, event_log.SWITCH_ERROR)]
+    assert told == [(switch, error) for switch in ("s1", "s2") for error in ("one", "two", "three")]
+
+
+def test_a_connection_has_one_datapath_id(application: KuijiaController) -> None:
+    switch = connected(application, S1)
+    with pytest.raises(SwitchFaultError, match="second datapath id"):
+        application.switches.connected(S2, switch)
+    application.switches.connected(S1, switch)
+    assert list(application.switches.connections) == ["s1"]
+
+
+def test_a_switch_may_describe_more_the_larger_its_tables_are(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = application._control.rollout.wanted("s1")
+    its = 3 * (len(wanted.groups) + len(wanted.flows))
+    for least, most in ((its + 1, its + 1), (its - 1, its)):
+        monkeypatch.setattr(switches, "MOST_ENTRIES", least)
+        monkeypatch.setattr(switches, "ENTRIES_PER_WANTED", 3)
+        connected(application, S1)
+        assert application.switches.connections["s1"]._most_entries == most
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_connection_that_is_dropped_is_told_of_and_closed(
+    application: KuijiaController, tmp_path: Path, *, is_known: bool
+) -> None:
+    switch = connected(application, S1) if is_known else FakeSwitch(application, S1)
+    application.switches.drop(switch, "it lies")
+    application.switches.drop(switch, "it lies")
+    (told,) = events(tmp_path, event_log.SWITCH_DROPPED)
+    assert (told["switch"], told["reason"], told["times"]) == ("s1" if is_known else None, "it lies", 1)
+    assert switch.is_closed.wait(9.0)
+    assert application.switches.connection(switch) is None
+
+
+def test_what_was_known_of_a_connection_ends_with_it(application: KuijiaController, tmp_path: Path) -> None:
+    switch = connected(application, S1)
+    application.switches.wrong_tables.add("s1")
+    key = FindingKey(FindingKind.SWITCH_UNWATCHED, "s1")
+    application.switches.findings.found(SwitchFinding(key, "it does not answer"), 0.0)
+    application.switches._unanswered["s1"] = frozenset((Poll.GROUPS,))
+    connection = application.switches.connections["s1"]
+    for _ in range(2):
+        application.switch_disconnected(SimpleNamespace(datapath=switch))
+    assert [event["switch"] for event in events(tmp_path, event_log.SWITCH_GONE)] == ["s1"]
+    assert connection.is_given_up
+    assert application.switches.connections == {}
+    assert not application.switches.wrong_tables
+    assert not application.switches._unanswered
+    assert list(application.switches.findings) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_told"),
+    [
+        ("OFPET_BAD_REQUEST/OFPBRC_BAD_LEN", True),
+        ("OFPET_BAD_ACTION/OFPBAC_BAD_OUT_PORT", False),
+        (min(DENIALS), False),
+    ],
+)
+def test_a_switch_that_refuses_probes_is_named_until_it_is_read_or_connects_again(
+    application: KuijiaController, reason: str, *, is_told: bool
+) -> None:
+    key = FindingKey(FindingKind.SWITCH_UNPROBED, "s1")
+    for again in (application.switches.probe_anew, application.switches.forget_probes):
+        connected(application, S1)
+        application.switches.connections["s1"]._reports.probe_refused(reason)
+        assert (key in application.switches.findings) is is_told
+        again("s1")
+        assert key not in application.switches.findings
+
+
+def test_findings_are_told_with_their_place_when_they_come_and_when_they_go(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    key = FindingKey(FindingKind.QUEUE_MISSING, "s1", port=2, detail="1")
+    application.switches.findings.found(SwitchFinding(key, "lacks a queue", "make it"), 0.0)
+    application.switches.report_findings(0.0)
+    (found,) = events(tmp_path, event_log.PROBLEM_FOUND)
+    expected = {"kind": key.kind.value, "switch": "s1", "port": 2, "detail": "1", "problem": "lacks a queue"}
+    assert found.items() >= {**expected, "what_to_do": "make it", "times": 1}.items()
+    application.switches.findings.gone(key, 1.0)
+    application.switches.report_findings(1.0)
+    (gone,) = events(tmp_path, event_log.PROBLEM_GONE)
+    assert gone.items() >= expected.items()
+    key = FindingKey(FindingKind.SWITCH_UNPROBED, "s1")
+    application.switches.findings.found(SwitchFinding(key, "refuses probes"), 1.0)
+    application.switches.report_findings(1.0)
+    assert {"port", "detail"}.isdisjoint(events(tmp_path, event_log.PROBLEM_FOUND)[-1])
+
+
+def test_losses_are_stated_at_their_switches_until_they_end(application: KuijiaController) -> None:
+    found = [SwitchFinding(FindingKey(FindingKind.PACKETS_VANISH, f"s{number}"), "they vanish") for number in (1, 2)]
+    watch: Any = SimpleNamespace(findings=lambda: found)
+    for _ in range(3):
+        application.switches.state_losses(watch, 0.0)
+        assert list(application.switches.findings) == found
+        del found[:1]

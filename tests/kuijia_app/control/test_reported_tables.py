@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +13,11 @@ from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.snapshot import ForeignEntry, Snapshot
 from kuijia_app.control.table_differences import Differing, TableDifferences
 from kuijia_app.controller import KuijiaController
+from kuijia_app.framework import event_log
 from kuijia_app.tables.rules import FlowEntry, Match, Output, SwitchTables
-from tests.kuijia_app.control.fake_switch import S1, connected
+from tests.kuijia_app.control.fake_switch import PARSER, S1, connected, events
 
+TRIES = 5
 ENTRY = FlowEntry(300, Match(in_port=1), (Output(2),))
 OWN = FlowKey.of(ENTRY)
 THEIRS = ForeignEntry(5, FlowKey(0, 400, Match(in_port=1)))
@@ -82,3 +85,28 @@ def test_an_entry_of_others_is_named_as_long_as_what_is_avoided_for_it_would_nee
     assert [named.key.detail for named in application.switches.findings] == ["table=0,priority=400,in_port=1"]
     application.switches._look_at_foreign((), snapshot)
     assert list(application.switches.findings) == []
+
+
+def test_tables_that_somebody_keeps_changing_are_put_right_a_few_times_and_then_left(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    switch, found = connected(application, S1), TableDifferences(entries=Differing(missing=(OWN,)))
+    snapshot = Snapshot("s1", 0.0, 0.0, {OWN: ENTRY}, {}, {}, {}, {}, None, ())
+    readings = []
+    for _ in range(8):
+        before = sum(isinstance(each, PARSER.OFPGroupDescStatsRequest) for each in switch.sent)
+        application.switches.tables_wrong(snapshot, found, 0.0)
+        assert application.switches.wrong_tables == {"s1"}
+        readings.append(sum(isinstance(each, PARSER.OFPGroupDescStatsRequest) for each in switch.sent) - before)
+        is_left = "s1" in application._control._left_alone
+        switch.answer()
+        if is_left:
+            break
+    told = [event["put_right"] for event in events(tmp_path, event_log.TABLES_WRONG)]
+    assert told == [True] * TRIES + [False]
+    assert readings == [1] * (TRIES + 1), "it is read to be put right, and to avoid its ports"
+    assert not switch.is_closed.is_set()
+    sent = len(switch.sent)
+    application.switches.tables_wrong(snapshot, found, 0.0)
+    assert len(switch.sent) == sent
+    assert len(events(tmp_path, event_log.TABLES_WRONG)) == len(told)
