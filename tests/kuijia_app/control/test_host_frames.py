@@ -150,6 +150,11 @@ def test_no_error_is_sent_about_errors_fragments_groups_and_to_nobody(inside: by
     assert read(inside, card).may_be_answered is may
 
 
+@pytest.mark.parametrize(("fragment", "may"), [(0, True), (0x4000, False), (0xBFFF, True), (0x4001, False)])
+def test_a_packet_may_be_fragmented_unless_its_one_flag_forbids_it(fragment: int, *, may: bool) -> None:
+    assert read(packet(b"12345678", fragment=fragment)).may_be_fragmented is may
+
+
 def test_a_packet_is_forwarded_with_a_ttl_that_is_one_less() -> None:
     forwarded = OTHER_MAC + OUR_MAC + bytes((8, 0)) + packet(bytes(40), ttl=8, options=bytes(4))
     assert read(packet(bytes(40), ttl=9, options=bytes(4))).forwarded(OUR_MAC, OTHER_MAC) == forwarded
