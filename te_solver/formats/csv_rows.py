@@ -13,6 +13,7 @@ Progress = Callable[[int], None]
 """Receives the number of the line that is being read."""
 
 _LINES_BETWEEN_PROGRESS = 20_000
+_MOST_COLUMNS = 1000
 
 
 def no_progress(_line: int) -> None:
@@ -44,6 +45,8 @@ def csv_rows(
             progress(number)
         if not line.strip() or line.lstrip().startswith("#"):
             continue
+        if line.count(",") >= _MOST_COLUMNS:
+            raise InputError(path, number, f"more than {_MOST_COLUMNS} columns", columns)
         if '"' not in line:
             yield number, tuple(cell.strip() for cell in line.split(","))
             continue

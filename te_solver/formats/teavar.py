@@ -11,7 +11,7 @@ from kuijia_base.text import Note, parse_number, read_lines, require_number
 from te_solver.formats.draft import MOST_NODES, DemandSum, NetworkDraft, RateUnit, finder_of_nodes
 from te_solver.formats.matrices import read_matrix
 from te_solver.model.demands import Demand
-from te_solver.model.topology import POSITIVE_RATE, Topology
+from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
 TOPOLOGY_FILE, DEMANDS_FILE, NODES_FILE = "topology.txt", "demand.txt", "nodes.txt"
 
@@ -109,7 +109,7 @@ def _listed(path: Path) -> Iterator[tuple[int, str, str, str]]:
 
 def _links(path: Path) -> Iterator[tuple[int, int, float, float | None, int]]:
     """Yield the ends, capacity, failure probability and line of every link."""
-    heading = True
+    heading, lines = True, 0
     for line, text in read_lines(path, "a topology file"):
         cells = text.split()
         if not cells:
@@ -119,6 +119,9 @@ def _links(path: Path) -> Iterator[tuple[int, int, float, float | None, int]]:
             if len(cells) not in {3, 4} or cells[0].isdecimal():
                 raise InputError(path, line, f"found {quoted(text.strip())}", f"the headings {_HEADER}")
             continue
+        lines += 1
+        if lines > MOST_LINKS:
+            raise InputError(path, line, "too many links", f"at most {MOST_LINKS}")
         if len(cells) not in {3, 4}:
             raise InputError(path, line, counted(len(cells), "column"), f"the columns {_HEADER}")
         capacity = require_number(cells[2], path, line, "capacity", POSITIVE_RATE)

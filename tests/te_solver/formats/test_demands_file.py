@@ -44,6 +44,7 @@ def test_one_pair_may_have_demands_of_several_priorities(tmp_path: Path) -> None
         ("Source,Target,Rate\n", f":1: found 'Source,Target,Rate', {HEADER_EXPECTED}"),
         (HEADER, ": there is no demand, expected at least one line after the header"),
         (HEADER + "a,b\n", ":2: 2 columns, expected 3, as in the header"),
+        (HEADER + "," * 1000, ":2: more than 1000 columns, expected source,target,rate[,priority]"),
         (HEADER + "a,b,1,0\n", ":2: 4 columns, expected 3, as in the header"),
         (PRIORITY_HEADER + "a,b,1\n", ":2: 3 columns, expected 4, as in the header"),
         (HEADER + "a,b,1\n# x\n\nx,b,1\n", ":5: unknown node 'x', expected a node of net"),

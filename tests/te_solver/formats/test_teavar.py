@@ -204,3 +204,11 @@ def test_a_history_of_figret_is_a_matrix_in_each_line(tmp_path: Path, triangle: 
     path.write_text("0 1 2 3 0 4 5 6 0\n0 1 0 0 0 0 0 0 0\n")
     assert load_demands(path, triangle, row=2) == (Demand("1", "2", 1),)
     assert load_demands(path, triangle, rate_unit="bit/s")[5] == Demand("3", "2", 6e-6)
+
+
+def test_a_file_of_more_lines_than_a_network_has_links_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("te_solver.formats.teavar.MOST_LINKS", 2)
+    said = complaint(tmp_path / "x.txt", HEADINGS + "1 2 10 .01\n" * 3)
+    assert said == ":4: too many links, expected at most 2"
