@@ -71,8 +71,8 @@ def solve(
 
     Raises:
         InputError: a pair is not connected, or `Planner` rejects the demands.
-        UnsoundError: a demand has a node outside the topology, the path choice has no path for a pair, or `Planner`
-            raises it.
+        UnsoundError: a demand has a node outside the topology, the path choice has no path for a pair, the protection
+            leaves nothing to any pair, or `Planner` raises it.
         SolverError: the solver gave up, or its answer breaks a bound.
     """
     _require_connected(topology, demands, source)
@@ -97,6 +97,10 @@ def solve(
                 ("paths",), f"{finder.choice} has no path from {pair[0]} to {pair[1]}", "one for each pair"
             )
     planner = Planner(topology, tunnels, demands, objective, options=options, shares_of=finder.shares, source=source)
+    plan = planner.plan()
+    if objective.protects and not plan.allocated and any(demand.rate for demand in demands):
+        problem = f"failures that {objective.name} names can cut off every pair"
+        raise UnsoundError(("objective",), problem, "fewer at a time")
     parts = planner.objective.partitioning
     asked = PlanOptions(
         tunnels_per_pair,
@@ -107,7 +111,7 @@ def solve(
         seed=finder.seed if parts is None else parts.seed,
         partitions=None if parts is None else parts.parts,
     )
-    return replace(planner.plan(), options=asked)
+    return replace(plan, options=asked)
 
 
 def solve_like(plan: Plan, topology: Topology, demands: Sequence[Demand], source: str = "demands") -> Plan:

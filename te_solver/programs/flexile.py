@@ -70,8 +70,8 @@ class Flexile(Program):
             problem = f"{count} scenarios of {pairs} pairs"
             raise UnsoundError(("objective",), problem, f"a larger cutoff: at most {_MOST_CHOICES // pairs} scenarios")
         if likely < beta:
-            problem = f"scenarios from cutoff={self.number('cutoff'):g} on have probability {likely:.6g}"
-            raise UnsoundError(("objective",), problem, f"a smaller cutoff, so that they have {beta:g}")
+            problem = f"scenarios below cutoff={self.number('cutoff'):g} have probability {scenarios.left_out:.6g}"
+            raise UnsoundError(("objective",), problem, f"a smaller cutoff, so that they have at most {1 - beta:.6g}")
         return scenarios
 
     def _percentile(

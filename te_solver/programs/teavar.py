@@ -80,10 +80,8 @@ class Teavar(Program):
             return Allocation(nothing, np.zeros(demand.size), TITLE, 0.0, value=0.0)
         scenarios = scenarios_of(self, demand > 0 if self.word("loss") == "max" else None)
         if scenarios.left_out >= 1 - beta:
-            problem = (
-                f"scenarios from cutoff={self.number('cutoff'):g} on have probability {1 - scenarios.left_out:.6g}"
-            )
-            raise UnsoundError(("objective",), problem, f"a smaller cutoff, so that they have more than {beta:g}")
+            problem = f"scenarios below cutoff={self.number('cutoff'):g} have probability {scenarios.left_out:.6g}"
+            raise UnsoundError(("objective",), problem, f"a smaller cutoff, so that they have less than {1 - beta:.6g}")
         risk = _Risk(self, TunnelShares(incidence, room, demand), demand, scenarios)
         found, seconds = risk.least()
         value = float(found.objective)

@@ -267,6 +267,10 @@ def test_demands_that_make_no_plan_are_refused(demands: list[Demand], message: s
             "protect: every pair can be cut off by 3 failed edges, expected at most 2",
         ),
         (
+            lambda: solve(FIG1, [Demand("s1", "s4", 1), Demand("s2", "s3", 0)], 2, "ffc:switches=2"),
+            "objective: failures that ffc:switches=2 names can cut off every pair, expected fewer at a time",
+        ),
+        (
             lambda: solve(FIG1, [Demand("s1", "s4", 1)], 1, "ffc"),
             "protect: every pair can be cut off by 1 failed edge, expected tunnels that have no edge in common",
         ),

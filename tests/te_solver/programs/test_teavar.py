@@ -192,7 +192,7 @@ def test_scenarios_in_which_one_failure_cuts_a_pair_off_are_merged() -> None:
 def test_a_cutoff_that_leaves_out_more_than_beta_allows_is_refused() -> None:
     case = Case.of(THREE_WAYS, [Demand("s", "t", 10)], 2)
     program = Teavar(case.incidence, Options(settings={"probability": 0.2, "cutoff": 0.1, "beta": 0.99}))
-    with pytest.raises(UnsoundError, match=r"^objective: scenarios from cutoff=0.1 on have probability 0\.\d+, "):
+    with pytest.raises(UnsoundError, match=r"^objective: scenarios below cutoff=0.1 have probability 0\.\d+, "):
         program.solve(case.capacity, case.demand)
 
 
