@@ -70,8 +70,8 @@ def add_live_actions(actions: Actions) -> None:
     )
     watching.set_defaults(act=_watch)
     flow = actions.add_parser("flow", help="start an iperf3 flow from the host of A to that of B")
-    flow.add_argument("source", metavar="A")
-    flow.add_argument("target", metavar="B")
+    flow.add_argument("source", metavar="A", help="node whose host sends")
+    flow.add_argument("target", metavar="B", help="node whose host receives")
     kind = flow.add_mutually_exclusive_group()
     kind.add_argument(
         "--rate", type=positive_rate, default=_UDP_RATE, help="send by UDP, Mbit/s (default: %(default)g)"
@@ -157,8 +157,8 @@ def add_changes(actions: Actions) -> None:
     handover.set_defaults(act=_hand_over)
     for name, what in (("fail", "cut the link between A and B"), ("heal", "restore the link between A and B")):
         action = actions.add_parser(name, help=f"{what}, or all links of node A")
-        action.add_argument("a", metavar="A")
-        action.add_argument("b", metavar="B", nargs="?")
+        action.add_argument("a", metavar="A", help="one end of the link, or the node")
+        action.add_argument("b", metavar="B", nargs="?", help="the other end (default: all links of A)")
         action.set_defaults(act=_fail_or_heal, do=name)
 
 
@@ -269,8 +269,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("status", help="show controller, links, tunnels and queues").set_defaults(act=_status)
     add_changes(actions)
     execute = actions.add_parser("exec", help="run a command on a host, such as `kuijia lab exec s1 ping 10.0.4.1`")
-    execute.add_argument("node", metavar="NODE")
-    execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
+    execute.add_argument("node", metavar="NODE", help="node of the host")
+    execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="command with its arguments")
     execute.set_defaults(act=_exec)
     add_live_actions(actions)
     actions.add_parser("down", help="stop everything and clean up").set_defaults(act=_down)
