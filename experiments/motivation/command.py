@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from experiments.compared_schemes import add_schemes
 from experiments.experiment import (
@@ -47,6 +48,7 @@ from experiments.results.stored_files import timing_told
 from kuijia_app.tables.options import Liveness, OptionWords, Tagging, pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number
+from kuijia_base.options import from_arguments
 from kuijia_base.picture_file import write_picture
 from simulator.flow.model import FluidFlows, share
 from te_solver.model.topology import Topology
@@ -265,22 +267,10 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     if args.kill_controller and not CASES[args.cut].local and args.liveness != Liveness.BFD.value:
         problem = f"one end of the failed tunnel cannot notice a cut of {args.cut} without the controller"
         raise InputError("option", "--kill-controller", problem, f"--cut {LOCAL_CUT} or --liveness bfd")
-    seconds = {}
-    for phase, (usual, quick_one, _) in _SECONDS.items():
-        given = getattr(args, f"{phase}_seconds")
-        seconds[f"{phase}_seconds"] = given if given is not None else quick_one if quick else usual
-    return MotivationOptions(
-        schemes=args.schemes,
-        cut=args.cut,
-        kill_controller=args.kill_controller,
-        liveness=args.liveness,
-        tagging=args.tagging,
-        congestion_control=args.congestion_control,
-        buffer_packets=args.buffer_packets or BUFFER_PACKETS,
-        link_delay_seconds=args.link_delay_seconds,
-        interval_seconds=args.interval_seconds,
-        **seconds,
-    )
+    options = from_arguments(MotivationOptions, args)
+    usual = {f"{phase}_seconds": quick_one if quick else long for phase, (long, quick_one, _) in _SECONDS.items()}
+    seconds: dict[str, Any] = {name: default for name, default in usual.items() if getattr(options, name) is None}
+    return replace(options, buffer_packets=options.buffer_packets or BUFFER_PACKETS, **seconds)
 
 
 def refuse_unmodelled(args: argparse.Namespace) -> None:
