@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 
-from experiments.gscale.cases import (
-    DEMANDS,
-    HIGH,
-    LINKS,
-    LOW,
-    UNNAMED,
-    Case,
-    Edge,
-    ReadingName,
-    aggregates_of,
-)
+from experiments.gscale.cases import DEMANDS, HIGH, LINKS, LOW, UNNAMED, Case, Edge, ReadingName, aggregates_of
 from experiments.measuring.failure_run import WantedFlow, roles_of
 from experiments.results.result import FlowResult
 from te_solver.formats.topology_file import load_topology

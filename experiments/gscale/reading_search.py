@@ -14,14 +14,7 @@ from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
 from experiments.gscale.cases import AXIS, CURVES, DEMANDS, REPETITIONS
 from experiments.gscale.plans import DIRECTED, PLANNED_SHARE, Average, Direct, GscaleReading, Rates
-from experiments.gscale.readings import (
-    BACKEND,
-    BAND,
-    PUBLISHED,
-    ReadingSummary,
-    losses_of_draw,
-    summary_of,
-)
+from experiments.gscale.readings import BACKEND, BAND, PUBLISHED, ReadingSummary, losses_of_draw, summary_of
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
 

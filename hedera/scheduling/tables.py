@@ -25,16 +25,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from hedera.network.data_centre import ROUTE_TABLE, DataCentre
-from kuijia_app.tables.rules import (
-    Bucket,
-    FlowEntry,
-    Group,
-    GroupType,
-    Match,
-    Output,
-    SwitchTables,
-    ToGroup,
-)
+from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
 
 COUNTER_TABLE = 2
 

@@ -20,14 +20,7 @@ from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, T
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.quantities import exact
-from simulator.packet.credited import (
-    CONTROL,
-    DATA,
-    DATA_LEVEL,
-    Credited,
-    FlashPass,
-    Ports,
-)
+from simulator.packet.credited import CONTROL, DATA, DATA_LEVEL, Credited, FlashPass, Ports
 from simulator.packet.load_balancing import TableSwitched
 from simulator.packet.network import Network
 from simulator.packet.queues import UNLIMITED, Fifo, Queueing, SharedShaping, StrictPriority, TokenBucket

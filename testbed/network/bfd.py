@@ -10,12 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from kuijia_app.preparation.sessions import (
-    SessionEnd,
-    cable_commands,
-    port_arguments,
-    require_possible_interval,
-)
+from kuijia_app.preparation.sessions import SessionEnd, cable_commands, port_arguments, require_possible_interval
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_base.errors import TestbedError
 from testbed.machine.ovs import require_port_numbers, rows_of

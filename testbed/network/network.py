@@ -55,12 +55,7 @@ from testbed.network.bridges import (
 )
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.hosts import Host
-from testbed.network.leftovers import (
-    claim_machine_objects,
-    interfaces,
-    remove_machine_objects,
-    require_free_names,
-)
+from testbed.network.leftovers import claim_machine_objects, interfaces, remove_machine_objects, require_free_names
 from testbed.network.queue_counters import PortCounters, QueueTotals, read_all_queue_counters, read_queue_counters
 
 

@@ -26,11 +26,7 @@ from pathlib import Path
 
 from kuijia_base.commands import MODULES, find_program, search_path
 from kuijia_base.errors import InputError, TestbedError
-from testbed.machine.processes import (
-    ProcessIdentity,
-    kill_processes_with_argument,
-    own_identity,
-)
+from testbed.machine.processes import ProcessIdentity, kill_processes_with_argument, own_identity
 from testbed.machine.run_directory import fault_of_folder, read_record
 
 KERNEL = "linux.uml"
