@@ -29,7 +29,7 @@ WITHOUT_MANIFEST = frozenset(
         *("gscale-shared-packet-clocks", "gscale-shared-packet-clocks-500", "gscale-shared-packet-first"),
         *("hedera", "hedera/flow", "hedera/flow-1gbit", "hedera/packet", "hedera/packet-32-ports"),
         *("hedera/ramp-0.25-ms", "hermes", "hermes-profile-buffer", "hermes-profile-ns3"),
-        *("motivation-packet-1000", "motivation-packet-1000-clocks", "readings", "readings-packet"),
+        *("motivation-packet-1000-clocks", "readings", "readings-packet"),
         *("takeover", "victim-transports"),
     }
 )
