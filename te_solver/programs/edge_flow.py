@@ -183,19 +183,10 @@ def _shortest(links: Mapping[Pair, float], source: str, target: str) -> tuple[st
     return ()
 
 
+_SHARES = partial(edge_tunnels, "utilisation")
+
 THROUGHPUT = Objective("edge-max-throughput", MaxThroughput, total, tunnels=partial(edge_tunnels, "throughput"))
-CONCURRENT = Objective(
-    "edge-max-concurrent",
-    MaxConcurrent,
-    concurrency,
-    compiled=False,
-    tunnels=partial(edge_tunnels, "utilisation"),
-    share=SHARE,
-)
+CONCURRENT = Objective("edge-max-concurrent", MaxConcurrent, concurrency, compiled=False, tunnels=_SHARES, share=SHARE)
 UTILISATION = Objective(
-    "edge-min-max-utilisation",
-    MinMaxUtilisation,
-    attrgetter("maximum_utilisation"),
-    tunnels=partial(edge_tunnels, "utilisation"),
-    carries_all=True,
+    "edge-min-max-utilisation", MinMaxUtilisation, attrgetter("maximum_utilisation"), tunnels=_SHARES, carries_all=True
 )

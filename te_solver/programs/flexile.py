@@ -106,11 +106,6 @@ class Flexile(Program):
         return max(float(worst.of(found.values)[0]), 0.0), without, found.seconds
 
 
-OBJECTIVE = Objective(
-    "flexile",
-    Flexile,
-    None,
-    settings=Flexile.settings,
-    compiled=False,
-    share="loss of each pair at the percentile, at most",
-)
+_VALUE = "loss of each pair at the percentile, at most"
+
+OBJECTIVE = Objective("flexile", Flexile, None, settings=Flexile.settings, compiled=False, share=_VALUE)

@@ -47,11 +47,6 @@ class Hedging(Program):
         return Allocation(rates, incidence.pairs @ rates, TITLE, seconds)
 
 
-OBJECTIVE = Objective(
-    "hedging",
-    Hedging,
-    attrgetter("maximum_utilisation"),
-    settings=Hedging.settings,
-    compiled=False,
-    carries_all=True,
-)
+_VALUE = attrgetter("maximum_utilisation")
+
+OBJECTIVE = Objective("hedging", Hedging, _VALUE, settings=Hedging.settings, compiled=False, carries_all=True)

@@ -321,10 +321,5 @@ def _identity(size: int) -> sp.csr_array:
 
 
 OBJECTIVE = Objective(
-    "teavar",
-    Teavar,
-    None,
-    settings=Teavar.settings,
-    compiled=False,
-    share="mean loss of the worst scenarios",
+    "teavar", Teavar, None, settings=Teavar.settings, compiled=False, share="mean loss of the worst scenarios"
 )

@@ -106,14 +106,7 @@ def _named(
     note: Note,
 ) -> list[ListedPath]:
     """Return the paths in a file whose words for nodes can be places: all of them are read before the first is one."""
-    words: set[str] = set()
-
-    def as_it_is(_path: Path, _line: int, word: str) -> str:
-        words.add(word)
-        return word
-
-    for _ in read(path, as_it_is):
-        pass
+    words = {node for each in read(path, lambda _path, _line, word: word) for node in each.nodes}
     return list(read(path, finder_of_nodes(topology, words, first, prefix, note)))
 
 
