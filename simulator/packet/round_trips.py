@@ -13,8 +13,6 @@ from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from kuijia_base.errors import UnsoundError
 from simulator.packet.credited import CREDIT_LEVEL, DATA, FlashPass
@@ -182,6 +180,9 @@ def _distinct(pairs: Pairs, hosts: int) -> tuple[Whole, Whole]:
 
 def _between(network: Network, ends: Whole) -> tuple[Vector, Vector]:
     """Return the least and the most seconds of shortest paths between switches, from rows to columns."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  # slow to import
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
     hosts = set(network.hosts)
     links = [link for link in network.links if not {link.source, link.target} & hosts]
     source, target = (np.array([getattr(link, end) for link in links], np.int64) for end in ("source", "target"))

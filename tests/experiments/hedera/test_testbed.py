@@ -188,7 +188,7 @@ def test_runs_measured_in_another_way_are_not_gone_on_with(tmp_path: Path) -> No
 def test_a_file_that_is_no_record_of_runs_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
     output = OutputFolder(tmp_path)
     output.write_text(testbed.FILE_NAME, text)
-    with pytest.raises(InputError, match="no record of such runs"):
+    with pytest.raises(InputError, match="is not a record of such runs"):
         Record(output, options(), seed=1)
     assert (tmp_path / testbed.FILE_NAME).read_text() == text
 
