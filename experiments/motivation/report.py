@@ -26,7 +26,7 @@ from experiments.measuring.load import ATTEMPTS
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import PublishedThroughput, published_throughput
-from experiments.results.result import Check, FlowResult, NoticedCut, Result, Window
+from experiments.results.result import LIMIT, Check, FlowResult, NoticedCut, Result, Window
 from experiments.results.score import Bar, around, judge, order
 from experiments.results.stored_files import StoredFile, refuse_flows, refuse_mixtures, stored_results
 from kuijia_base.errors import InputError, quoted
@@ -232,7 +232,7 @@ def motivation_exhibit(results: Sequence[Result]) -> Exhibit:
         points = tuple(Point.of(name, _parts(own, table, name, "after"), theirs.get(name)) for name in names)
         lines.append(Line(f"after, {scheme}", points))
     checks = tuple(
-        replace(check, name=f"{result.scheme} {result.repetition}: {check.name}")
+        replace(check, name=f"{LIMIT if check.high is None else ''}{result.scheme} {result.repetition}: {check.name}")
         for result in usable
         for check in result.checks
     )

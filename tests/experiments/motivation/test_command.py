@@ -110,7 +110,7 @@ def test_repeated_runs_are_averaged() -> None:
 def test_a_missed_bar_is_named_with_its_number() -> None:
     lost = {**TABLE_2_KUIJIA, "f3": (15.3, 14.0)}
     (said,) = motivation_exhibit([judged("rescaling", TABLE_2_RESCALING), judged("kuijia", lost)]).missed()
-    assert said == "table2 (emulation): kuijia 1: f3 after/before is 0.915, expected at least 0.98"
+    assert said == "table2 (emulation): limit: kuijia 1: f3 after/before is 0.915, expected at least 0.98"
 
 
 def test_a_run_that_could_not_be_believed_is_named() -> None:
