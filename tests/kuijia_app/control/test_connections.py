@@ -19,7 +19,7 @@ from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.pair import Pair
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.roles import DENIALS, first_generation, term_of
-from kuijia_app.control.sliced_work import SlicedWork
+from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.control.snapshot import Poll, Room
 from kuijia_app.control.switch_connection import FIRST_PROBE_XID, LAST_PROBE_XID
 from kuijia_app.controller import KuijiaController, Tick
@@ -37,7 +37,6 @@ from tests.kuijia_app.control.model_switch import Box, ModelSwitch
 from tests.kuijia_app.control.test_late_answers import answer_until
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
-SLICE = 0.01
 REREADS_BURST, REREADS_RATE = 8.0, 0.5
 
 

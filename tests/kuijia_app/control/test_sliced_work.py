@@ -7,22 +7,20 @@ from itertools import count
 
 import pytest
 
-from kuijia_app.control.sliced_work import SlicedWork, at_once
-
-SLICE = 0.01
+from kuijia_app.control.sliced_work import SLICE, SlicedWork, at_once
 
 STEPS = 5
 """Steps of each task."""
 
 
 class Rig:
-    """SlicedWork with a clock on which each look takes a part of a slice."""
+    """SlicedWork with a clock on which each look takes a part of a slice, and hardly more."""
 
     def __init__(self, looks_per_slice: int) -> None:
         looks = count()
         self.wakes = 0
         self.done: list[str] = []
-        self.work = SlicedWork(lambda: next(looks) * SLICE / looks_per_slice, self._wake)
+        self.work = SlicedWork(lambda: next(looks) * 1.0001 * SLICE / looks_per_slice, self._wake)
 
     def _wake(self) -> None:
         self.wakes += 1
