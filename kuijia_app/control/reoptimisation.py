@@ -139,7 +139,7 @@ def reoptimised(plan: Plan, failed: Edges) -> Plan:
     from te_solver.solve import solve_like  # noqa: PLC0415
 
     whole = plan.topology
-    left = replace(whole, links=tuple(link for link in whole.links if frozenset(link.ends) not in failed))
+    left = whole.without(failed)
     reachability = Reachability(left)
     is_joined = [reachability.connects(pair.source, pair.target) for pair in plan.pairs]
     joined = [pair for pair, is_one in zip(plan.pairs, is_joined, strict=True) if is_one]

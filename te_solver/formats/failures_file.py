@@ -129,7 +129,7 @@ def _probabilities(path: Path, topology: Topology, failures: Sequence[Failure], 
 
 
 def _of_links(lines: Mapping[Key, Line], topology: Topology, note: Note) -> dict[frozenset[str], float]:
-    missing = len(topology.edges) - len(lines)
+    missing = len({frozenset(edge) for edge in topology.edges} - set(map(frozenset, lines)))
     if missing:
         note(f"{counted(missing, 'link has', 'links have')} no probability: they never fail")
     return {frozenset(ends): share for ends, (_, share) in lines.items()}
@@ -171,7 +171,7 @@ def _of_names(path: Path, failures: Sequence[Failure], lines: dict[str, tuple[in
 
 def _cable(path: Path, number: int, ends: Sequence[str], topology: Topology) -> tuple[str, ...]:
     a, b = ends
-    if not (topology.has_link(a, b) or topology.has_link(b, a)):
+    if not topology.has_cable(a, b):
         problem = f"there is no link between {quoted(a)} and {quoted(b)}"
         raise InputError(path, number, problem, f"a link of {topology.name}")
     return tuple(sorted(ends))

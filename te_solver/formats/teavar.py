@@ -121,7 +121,7 @@ def _links(path: Path) -> Iterator[tuple[int, int, float, float | None, int]]:
             continue
         lines += 1
         if lines > MOST_LINKS:
-            raise InputError(path, line, "too many links", f"at most {MOST_LINKS}")
+            raise InputError(path, line, "too many links", f"a network of at most {MOST_LINKS} links")
         if len(cells) not in {3, 4}:
             raise InputError(path, line, counted(len(cells), "column"), f"the columns {_HEADER}")
         capacity = require_number(cells[2], path, line, "capacity", POSITIVE_RATE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import comb, prod
 
@@ -28,11 +28,11 @@ class Failure:
     def require_part_of(self, topology: Topology) -> None:
         """Raise UnsoundError if the topology lacks an edge or node of the failure."""
         for position, node in enumerate(self.nodes):
-            if not topology.has_node(node):
+            if not topology.has_node(node) and frozenset((node,)) not in topology.lost:
                 problem = f"unknown node {quoted(node)}{meant(node, topology.nodes)}"
                 raise UnsoundError(("nodes", position), problem, f"a node of {topology.name}")
         for position, (a, b) in enumerate(self.edges):
-            if not (topology.has_link(a, b) or topology.has_link(b, a)):
+            if not topology.has_cable(a, b):
                 raise UnsoundError(
                     ("edges", position),
                     f"there is no link between {quoted(a)} and {quoted(b)}",
@@ -74,17 +74,7 @@ def surviving(topology: Topology, failure: Failure) -> Topology:
         UnsoundError: the topology lacks an edge or node of the failure.
     """
     failure.require_part_of(topology)
-    lost_nodes = frozenset(failure.nodes)
-    lost_edges = {frozenset(edge) for edge in failure.edges}
-    return replace(
-        topology,
-        nodes=tuple(node for node in topology.nodes if node not in lost_nodes),
-        links=tuple(
-            link
-            for link in topology.links
-            if lost_nodes.isdisjoint(link.ends) and frozenset(link.ends) not in lost_edges
-        ),
-    )
+    return topology.without({frozenset(edge) for edge in failure.edges}, frozenset(failure.nodes))
 
 
 def _of_edges(edges: tuple[tuple[str, str], ...]) -> Failure:

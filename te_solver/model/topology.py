@@ -47,6 +47,7 @@ class Topology:
         links: the links.
         positions: coordinates of nodes, east and north, in any unit; for pictures only.
         down: probabilities that a cable is down, from 0 to 1, by its two nodes; empty if the file has none.
+        lost: cables, each by its two nodes, and nodes that `without` has taken away: files may still name them.
 
     Raises:
         UnsoundError: a name is empty, repeated or not printable, a link leads to an unknown node or to its own source,
@@ -60,6 +61,7 @@ class Topology:
     links: tuple[Link, ...]
     positions: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False, compare=False)
     down: Mapping[frozenset[str], float] = field(default_factory=dict, repr=False, compare=False)
+    lost: frozenset[frozenset[str]] = field(default=frozenset(), repr=False, compare=False)
     _link_by_ends: dict[tuple[str, str], Link] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +93,20 @@ class Topology:
 
     def has_link(self, source: str, target: str) -> bool:
         return (source, target) in self._link_by_ends
+
+    def has_cable(self, a: str, b: str) -> bool:
+        """Return True if a link joins the nodes in either direction, or was taken away."""
+        return self.has_link(a, b) or self.has_link(b, a) or frozenset((a, b)) in self.lost
+
+    def without(self, edges: Collection[frozenset[str]], nodes: Collection[str] = frozenset()) -> Topology:
+        """Return the topology without these cables, each by its two nodes, and these nodes, in the same order."""
+        gone = {link for link in self.links if frozenset(link.ends) in edges or not set(nodes).isdisjoint(link.ends)}
+        return replace(
+            self,
+            nodes=tuple(node for node in self.nodes if node not in nodes),
+            links=tuple(link for link in self.links if link not in gone),
+            lost=self.lost.union((frozenset(link.ends) for link in gone), map(frozenset, zip(nodes))),
+        )
 
     def missing_hop(self, nodes: Sequence[str]) -> tuple[str, str] | None:
         """Return the first hop of a path that no link joins, None if there is none."""

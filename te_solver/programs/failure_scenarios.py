@@ -24,7 +24,7 @@ _Likely = tuple[float, tuple[int, ...]]
 """Probability of a scenario, and the elements that fail in it."""
 
 FAILURE_SETTINGS: Settings = {
-    "file": WordSetting(""),
+    "file": WordSetting("", is_file=True),
     "probability": NumberSetting(0.001, 0.0, 1.0, excluded="both"),
     "cutoff": NumberSetting(1e-6, 1e-9, 0.1),
 }

@@ -61,10 +61,10 @@ class ForwardFaultCorrection(Program):
 
     settings: ClassVar[Settings] = {
         "switches": NumberSetting(0, 0, 15, whole=True),
-        "risks": WordSetting(""),
+        "risks": WordSetting("", is_file=True),
         "shared": NumberSetting(1, 1, 15, whole=True),
         "control": NumberSetting(0, 0, 1000, whole=True),
-        "before": WordSetting(""),
+        "before": WordSetting("", is_file=True),
     }
 
     def __init__(self, incidence: Incidence, options: Options | None = None) -> None:

@@ -63,7 +63,7 @@ class Cope(Oblivious):
     least ratio are those of the least utilisation.
     """
 
-    settings: ClassVar[Settings] = {"envelope": NumberSetting(1.1, 1.0), "hull": WordSetting("")}
+    settings: ClassVar[Settings] = {"envelope": NumberSetting(1.1, 1.0), "hull": WordSetting("", is_file=True)}
 
     def _shares(self, room: Vector, demand: Vector) -> tuple[Vector, float]:
         solver = self.options.solver

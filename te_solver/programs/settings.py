@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from kuijia_base.errors import UnsoundError, quoted
@@ -48,10 +49,11 @@ class NumberSetting:
 
 @dataclass(frozen=True)
 class WordSetting:
-    """A setting that is one of some words; any text, such as the name of a file, if there are none."""
+    """A setting that is one of some words; any text, if there are none, which is the name of a file if `is_file`."""
 
     default: str
     among: tuple[str, ...] = ()
+    is_file: bool = False
 
     def read(self, text: str) -> Value | None:
         """Return the text if it is one of the words."""
@@ -69,6 +71,21 @@ Settings = Mapping[str, Setting]
 def base_name(objective: str) -> str:
     """Return the name of an objective without its settings."""
     return objective.partition(MARK)[0]
+
+
+def with_whole_names(objective: str, settings: Settings) -> str:
+    """Return the objective with files from the root on: its plan may be solved again in another folder.
+
+    A file whose whole name has a comma in it, which would part settings, keeps its name.
+    """
+    name, mark, text = objective.partition(MARK)
+    parts = []
+    for part in text.split(","):
+        key, equals, word = part.partition("=")
+        setting = settings.get(key)
+        whole = str(Path(word).absolute()) if isinstance(setting, WordSetting) and setting.is_file else word
+        parts.append(part if "," in whole else f"{key}{equals}{whole}")
+    return f"{name}{mark}{','.join(parts)}"
 
 
 def values_of(objective: str, settings: Settings) -> dict[str, Value]:

@@ -63,7 +63,7 @@ class PlanObjective:
         pairs, sizes = np.unique(tunnels.pair[alive], return_counts=True)
         if pairs.size:
             whole, is_up = tunnels.incidence.topology, capacity > 0
-            rest = replace(whole, links=tuple(link for link, up in zip(whole.links, is_up, strict=True) if up))
+            rest = whole.without({frozenset(link.ends) for link, up in zip(whole.links, is_up, strict=True) if not up})
             paths = [tunnels.paths[column] for column in alive.tolist()]
             incidence = Incidence.along(rest, sizes.tolist(), *links_of_paths(rest, paths))
             program = find_objective(traffic.plan.objective).program(incidence, _options(traffic.plan))

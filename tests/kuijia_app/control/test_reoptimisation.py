@@ -163,6 +163,32 @@ def test_a_plan_of_any_objective_solved_again_is_the_one_that_would_be_solved_no
     assert (new.objective, new.options) == (expected.objective, expected.options)
 
 
+@pytest.mark.parametrize(
+    ("objective", "header", "lines", "others"),
+    [
+        ("ffc:risks=list.csv", "failure,a,b", "duct,b,c\nhut,b,\n", "duct,c,d\nduct,a,d\n"),
+        ("teavar:file=list.csv", "a,b,probability", "c,b,0.1\n", "a,d,0.3\nc,d,0.02\na,e,0.01\n"),
+    ],
+)
+def test_a_plan_is_solved_again_with_its_files_in_another_folder_and_though_they_name_what_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objective: str, header: str, lines: str, others: str
+) -> None:
+    demands, failed = [Demand("a", "d", 12.0), Demand("e", "c", 40.0)], frozenset({frozenset("bc")})
+    for folder, content in (("whole", lines + others), ("rest", others), ("another", None)):
+        (tmp_path / folder).mkdir()
+        if content is not None:
+            (tmp_path / folder / "list.csv").write_text(f"{header}\n{content}")
+    monkeypatch.chdir(tmp_path / "whole")
+    old = solve(K5, demands, 3, objective)
+    monkeypatch.chdir(tmp_path / "rest")
+    rest = replace(K5, links=tuple(link for link in K5.links if frozenset(link.ends) not in failed))
+    expected = solve(rest, demands, 3, objective)
+    monkeypatch.chdir(tmp_path / "another")
+    new = reoptimised(plan_from_json(plan_to_json(old), "plan"), failed)
+    assert new.objective_value == pytest.approx(expected.objective_value)
+    assert [(each.nodes, each.rate) for each in new.tunnels] == [(each.nodes, each.rate) for each in expected.tunnels]
+
+
 @pytest.mark.parametrize("failed", [NOTHING, frozenset({frozenset("bc")})])
 def test_a_plan_solved_again_knows_how_likely_each_cable_fails(failed: frozenset[frozenset[str]]) -> None:
     likely = replace(K5, down={frozenset(ends): 0.001 for ends in combinations("abcde", 2)} | {frozenset("ad"): 0.3})

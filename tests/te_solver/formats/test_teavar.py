@@ -211,4 +211,4 @@ def test_a_file_of_more_lines_than_a_network_has_links_is_refused(
 ) -> None:
     monkeypatch.setattr("te_solver.formats.teavar.MOST_LINKS", 2)
     said = complaint(tmp_path / "x.txt", HEADINGS + "1 2 10 .01\n" * 3)
-    assert said == ":4: too many links, expected at most 2"
+    assert said == ":4: too many links, expected a network of at most 2 links"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,6 +193,14 @@ def test_a_plan_of_any_objective_is_recomputed_as_if_it_were_solved_on_what_is_l
     answer = Recompute().reroute(traffic, NO_AB)
     expected = [allocated.get((pair.source, pair.target), 0.0) for pair in traffic.plan.pairs]
     assert answer.tunnels.sums(answer.tunnel_rates) == pytest.approx(expected)
+
+
+def test_a_plan_is_recomputed_though_its_file_names_what_has_failed(tmp_path: Path) -> None:
+    file = tmp_path / "down.csv"
+    file.write_text("a,b,probability\na,b,0.1\na,c,0.1\nb,c,0.1\n")
+    traffic = triangle(Demand("a", "b", 4.0), Demand("c", "b", 4.0), objective=f"teavar:file={file},beta=0.5")
+    answer = Recompute(new_tunnels=True).reroute(traffic, Failure("cut", (("a", "b"),)))
+    assert answer.tunnels.sums(answer.tunnel_rates) == pytest.approx([4, 4])
 
 
 def test_an_ffc_plan_is_recomputed_with_protection_and_sends_what_it_grants() -> None:
