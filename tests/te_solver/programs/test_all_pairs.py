@@ -90,6 +90,23 @@ def test_a_search_that_may_take_no_longer_ends_with_a_flow_and_a_bound() -> None
     assert seen == [found]
 
 
+def test_a_search_whose_steps_hardly_help_any_more_ends_by_itself() -> None:
+    """Its gap falls to 3 % at once, then ever less: small demands of a source move with its large one."""
+    links = [Link(a, b, 10.0) for edge in ("ab", "ac", "bc", "bd", "cd") for a, b in _ways(frozenset(edge))]
+    demands = [("a", "b", 1.0), ("b", "c", 0.267), ("b", "d", 0.0695), ("c", "b", 0.2294), ("d", "a", 1.0)]
+    seen: list[ConcurrentFlow] = []
+
+    def watch(found: ConcurrentFlow) -> None:
+        seen.append(found)
+        assert len(seen) < 500
+
+    found = nearly_concurrent(
+        Topology("n", tuple("abcd"), tuple(links)), [Demand(*each) for each in demands], 1e-3, watch=watch
+    )
+    assert found == seen[-1]
+    assert found.value <= found.bound
+
+
 def test_a_demand_without_a_path_is_refused() -> None:
     one_way = Topology("n", ("a", "b"), (Link("a", "b", 1.0),))
     with pytest.raises(UnsoundError, match="b -> a has no path"):
