@@ -198,9 +198,9 @@ LISTED = 25
 _NAMED_LINKS = 2
 
 _CAPTIONS = {
-    "loss-distribution": "How many of the failures cost more than a given part of the traffic sent.",
-    "loss-and-vacancy": "What a scheme leaves vacant in advance, and what failures cost it: the mean and the worst.",
-    "loss-ranked": "Each failure by what it costs, and who loses it.",
+    "loss-distribution": "Share of failures that cost more than a given share of the traffic sent.",
+    "loss-and-vacancy": "Capacity that a scheme leaves vacant, and its losses: the mean and the worst.",
+    "loss-ranked": "Failures by their cost, and who loses.",
 }
 
 
@@ -236,7 +236,7 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
     environment = page_environment("simulator.studies.whatif")
     environment.filters |= {"percent": share, "rate": rate, "rate_of": _rate_of, "counted": counted, "span": span}
     places = mapped(study.topology, seed)
-    maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
+    maps = (("all traffic", OLD), ("aboriginal traffic (whose own tunnels survive)", ABORIGINAL))
     schemes = [
         _scheme(study, of, [(title, network_map(study, contender, places, roles)) for title, roles in maps])
         for contender, of in zip(study.contenders, study.numbers, strict=True)

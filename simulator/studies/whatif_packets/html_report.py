@@ -68,7 +68,7 @@ LISTED = 25
 """Failures that the page lists for each scheme; a file lists all."""
 
 _CAPTIONS = {
-    "missing-ranked": "Each failure by the payload that does not arrive because of it, and whose it is.",
+    "missing-ranked": "Failures by the payload that does not arrive because of them, and who misses it.",
     "completion-times": "Means over all failures. Flows whose tunnels have all failed have no completion time.",
 }
 
@@ -86,10 +86,10 @@ def html_report(study: PacketStudy, command: str) -> str:
         tables=[
             (
                 "Losses",
-                "Shares of data packets and of payload, over all failures alike.",
+                "Shares of data packets and of payload; every failure counts the same.",
                 *_table(study.found.losses()),
             ),
-            ("Completion times", "In times of those without the failure.", *_table(study.found.times())),
+            ("Completion times", "Relative to those without the failure.", *_table(study.found.times())),
         ],
         pictures=[(name, _CAPTIONS[name], data_uri(figure)) for name, figure in figures(study.found).items()],
         listed=LISTED,
