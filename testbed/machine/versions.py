@@ -41,7 +41,7 @@ KNOWN_FAULTS = (
     KnownFault(
         "ovs-vswitchd",
         (((3, 1), (3, 1, 1)),),
-        "with the kernel's datapath, also in `kuijia uml`, new flows may find no way until 10 s after the kernel has"
+        "with the kernel's datapath, also in `kuijia uml`, new flows may get no path until 10 s after the kernel has"
         " booted; wait until then",
         "https://github.com/openvswitch/ovs/commit/b354cee2e0a79a5fbe7140e964bb30e7c57919d6",
     ),
