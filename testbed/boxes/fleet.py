@@ -22,7 +22,7 @@ from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection
 from testbed.links.port_status import CARRIER_SECONDS
 from testbed.machine.programs import ClockOffset, ask_clock
-from testbed.machine.run_directory import read_record
+from testbed.machine.trusted_folders import read_record
 from testbed.network.leftovers import BOXES_NOTE
 
 _CHANGE_SECONDS = 120.0

@@ -37,7 +37,7 @@ from testbed.boxes.changes import (
     Command,
 )
 from testbed.machine.processes import boot_id
-from testbed.machine.run_directory import require_trusted
+from testbed.machine.trusted_folders import require_trusted
 
 FOLDER = Path("/var/lib/kuijia/boxes")
 

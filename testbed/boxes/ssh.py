@@ -62,7 +62,7 @@ MODULES_ON_BOX = (
     "testbed/machine/network_namespace.py",
     "testbed/machine/processes.py",
     "testbed/machine/programs.py",
-    "testbed/machine/run_directory.py",
+    "testbed/machine/trusted_folders.py",
 )
 """Modules that import only each other and the standard library; a test runs them that way."""
 

@@ -20,7 +20,7 @@ from kuijia_base.errors import TestbedError
 from te_solver.model.plan import Plan
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.processes import end_processes_with_environment
-from testbed.machine.run_directory import fault_of_folder
+from testbed.machine.trusted_folders import fault_of_folder
 
 _Self = TypeVar("_Self", bound="DummyNetwork")
 _FOLDERS = "kuijia-check-"

@@ -2,7 +2,7 @@
 
 Several labs may run at the same time. Each has a directory `/run/kuijia/<lab id>/` with an owner record, and every
 process of it carries `KUIJIA_LAB=<lab id>` in its environment. A lab whose owner has died is a leftover; what to do
-with it is the business of `testbed.network.leftovers`. Nothing is trusted that others than its owner can have written.
+with it is the business of `testbed.network.leftovers`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import os
 import secrets
 import shutil
-import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -21,42 +20,7 @@ from typing import Literal
 
 from kuijia_base.errors import InputError, TestbedError
 from testbed.machine.processes import ProcessIdentity, end_processes_with_environment, own_identity
-
-LONGEST_RECORD = 1 << 16
-
-
-def fault_of_folder(folder: Path) -> str | None:
-    """Return why a folder is not to be trusted, None when it is: ours or root's, and theirs alone to write."""
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        return "is not a folder"
-    if found.st_uid not in (0, os.geteuid()):
-        return f"belongs to user {found.st_uid}"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return "can be written by others than its owner"
-    return None
-
-
-def require_trusted(folder: Path) -> None:
-    """Raise TestbedError if others may have created files in a folder, OSError if it cannot be inspected."""
-    fault = fault_of_folder(folder)
-    if fault is not None:
-        raise TestbedError(
-            f"{folder} {fault}, expected a folder of root's or one's own that only its owner can write to"
-        )
-
-
-def read_record(path: Path) -> bytes:
-    """Return the beginning of a file of `LONGEST_RECORD` bytes at most, without following a link in its place.
-
-    Raises:
-        OSError: it cannot be read, or a link stands there.
-    """
-    # Not blocking: there may be a pipe.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(LONGEST_RECORD)
-
+from testbed.machine.trusted_folders import read_record, require_trusted
 
 ROOT = Path("/run/kuijia")
 LAB_VARIABLE = "KUIJIA_LAB"

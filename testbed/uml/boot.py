@@ -27,6 +27,7 @@ from pathlib import Path
 from kuijia_base.commands import MODULES, find_program, search_path
 from kuijia_base.errors import InputError, TestbedError
 from testbed.machine.processes import ProcessIdentity, kill_processes_with_argument, own_identity
+from testbed.machine.trusted_folders import fault_of_folder, read_record
 
 KERNEL = "linux.uml"
 PARENT = Path("/tmp")  # noqa: S108  # the guest has another /tmp; a socket in the folder must have a short name
@@ -57,8 +58,6 @@ def folder_parameter(folder: Path) -> str:
 
 
 def _remove_leftovers() -> None:
-    from testbed.machine.run_directory import fault_of_folder  # noqa: PLC0415  # only on Linux
-
     for folder in PARENT.glob(f"{_PREFIX}*"):
         # Another one removes it, or its owner is about to write its record.
         with suppress(FileNotFoundError):
@@ -73,8 +72,6 @@ def _remove_leftovers() -> None:
 
 
 def _owner_of(folder: Path) -> ProcessIdentity | None:
-    from testbed.machine.run_directory import read_record  # noqa: PLC0415  # only on Linux
-
     try:
         return ProcessIdentity.from_json(read_record(folder / _OWNER_FILE))
     except OSError as error:
