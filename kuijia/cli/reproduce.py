@@ -61,9 +61,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", help="run only these experiments of the paper")
     parser.add_argument("--backend", help="backend for all experiments that have it (default: that of each row)")
-    lengths = parser.add_mutually_exclusive_group()
-    lengths.add_argument("--quick", action="store_true", help="measure less and for a shorter time, less precisely")
-    lengths.add_argument("--list", action="store_true", help="print the commands without running them")
+    parser.add_argument("--quick", action="store_true", help="measure less and for a shorter time, less precisely")
+    parser.add_argument("--list", action="store_true", help="print the commands without running them")
 
 
 def run(args: argparse.Namespace) -> int:

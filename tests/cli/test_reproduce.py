@@ -83,3 +83,5 @@ def test_the_list_runs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr(reproduce, "_call", lambda _: pytest.fail("it was run"))
     assert main(["reproduce", "hermes", "--list"]) == 0
     assert "kuijia run hermes-fig9\n" in capsys.readouterr().out
+    assert main(["reproduce", "hermes", "--quick", "--list"]) == 0
+    assert "kuijia run hermes-fig9 --quick\n" in capsys.readouterr().out
