@@ -92,8 +92,9 @@ class Segment:
 
     @cached_property
     def on_cable(self) -> tuple[Prefix, ...]:
-        """The prefixes whose hosts answer ARP themselves."""
-        return tuple(each for each in self.prefixes if self.router is None or self.router in each)
+        """The prefixes whose hosts answer ARP themselves: all without a router, else those with it or a gateway."""
+        own = (self.router, *self.gateways)
+        return tuple(each for each in self.prefixes if self.router is None or any(one in each for one in own))
 
     @cached_property
     def behind_router(self) -> tuple[Prefix, ...]:

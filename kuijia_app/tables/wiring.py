@@ -102,7 +102,7 @@ class HostEnd:
     Attributes:
         more_ports: further ports to the site.
         gateways: addresses at which the site finds its gateway; none if its hosts are not learned.
-        router: the site's own router, behind which the prefixes are that it is in none of.
+        router: the site's own router; prefixes with neither it nor a gateway are behind it.
         more_addresses: further addresses of the host: of each family of the prefixes it has one.
         vlan: VLAN of the site at its ports, which are trunks; None if its packets have no tag.
         tagged: True if packets of the site's hosts may have a VLAN tag of their own, with which they are delivered.

@@ -232,6 +232,16 @@ def test_a_router_of_ipv6_has_the_card_of_what_lies_behind_it_in_either_family()
     assert {str(entry.match.destination) for _, entry in step.put} == {f"{router}/128", "10.0.1.0/24"}
 
 
+def test_hosts_of_a_gateways_prefix_are_on_the_cable_though_the_router_is_of_the_other_family() -> None:
+    beyond, router = IPv6Network("2001:db8:7::/48"), IPv4Address("10.0.1.2")
+    prefixes = (*SITE.prefixes, beyond, IPv4Network("10.0.1.0/24"))
+    segment = Segment("e", (1,), prefixes, (*SITE.gateways, IPv4Address("10.0.1.1")), router)
+    assert segment.behind_router == (beyond,)
+    site = LearnedHosts((segment,), (*prefixes, FAR), 0.0)
+    step = site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    assert [str(entry.match.destination) for _, entry in step.put if entry.match.in_port is None] == [f"{HOST}/128"]
+
+
 @pytest.mark.parametrize("hosts", [1, MOST_SOUGHT + 9])
 def test_questions_and_errors_are_bounded_whoever_is_asked_for(hosts: int) -> None:
     site = gateway()
