@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from kuijia_app.control.counter_rounds import QueueState
+from kuijia_app.control.counter_rounds import CounterRound, QueueState
 from kuijia_app.control.hop_losses import HopLoss, HopLosses, _Deficit, _Evidence
 from kuijia_app.control.liveness import Tunnel
 from kuijia_app.control.loss_watch import LossWatch, gray_loss_of
@@ -210,6 +210,178 @@ def test_a_deficit_is_over_once_it_has_not_grown_for_long(rounds: int, sent: int
     found = deficit((1000, 100), *[(sent, 0)] * rounds)
     assert found.excess > 0
     assert found.is_over is is_over
+
+
+class FirstHop:
+    """Rounds of the first hop of tunnel 16, one after the other, judged by themselves."""
+
+    def __init__(self, limit: float = 0.01, rate_before: float | None = 1000.0) -> None:
+        self.network = CountedNetwork(motivation_plan(), 1)
+        self.stream = self.network.streams[THROUGH_S2, NORMAL]
+        self.losses = HopLosses(limit)
+        if rate_before is not None:
+            self.losses._rates = {self.stream: [rate_before] * 3}
+
+    def silence(self, sent: int, arrived: int = 0, /, **queue: float) -> tuple[bool, bool]:
+        """Return whether a round confirms a black hole, and whether it is suspicious."""
+        self.losses.suspects = False
+        found = self.losses._silence_after(self.stream, 0, [sent, arrived, arrived], queue_state(**queue))
+        return found is not None, self.losses.suspects
+
+    def deficit(self, lost: int, sent: int = 1000, lag: float = 0.0, **queue: float) -> tuple[bool, bool]:
+        """Return the same of a loss; all that is lost has vanished after the port unless the test says otherwise."""
+        self.losses.suspects = False
+        counts, moves = [sent, sent - lost, 0], CounterRound(1.0, {}, {}, lag=lag)
+        queue_after = queue_state(**{"vanished": float(lost), **queue})
+        found = self.losses._deficit_after(self.stream, 0, counts, queue_after, moves)
+        return found is not None, self.losses.suspects
+
+    @property
+    def known(self) -> _Deficit:
+        return self.losses._deficits[self.stream, 0]
+
+
+def queue_state(
+    *, vanished: float = 0.0, doubt: float = 0.0, obscured: float = 0.0, dropped: float = 0.0
+) -> QueueState:
+    return QueueState(vanished, doubt, bool(obscured), int(dropped))
+
+
+NOT_YET, SUSPICIOUS, FOUND = (False, False), (False, True), (True, True)
+
+
+def test_two_rounds_in_which_nothing_arrives_show_a_black_hole_if_the_port_has_sent_the_packets() -> None:
+    hop = FirstHop()
+    assert [hop.silence(2, vanished=2), hop.silence(1, vanished=1), hop.silence(1, vanished=1)] == [
+        NOT_YET,
+        NOT_YET,
+        FOUND,
+    ]
+    hop = FirstHop()
+    assert [hop.silence(4, vanished=4, obscured=True), hop.silence(0), hop.silence(4, vanished=4)] == [
+        SUSPICIOUS,
+        NOT_YET,
+        FOUND,
+    ]
+    hop = FirstHop()
+    assert [hop.silence(4, vanished=4), hop.silence(4, 1), hop.silence(4, vanished=4)] == [
+        SUSPICIOUS,
+        NOT_YET,
+        SUSPICIOUS,
+    ]
+
+
+def test_packets_that_the_port_has_not_sent_must_be_missing_for_four_rounds() -> None:
+    hop = FirstHop()
+    assert [hop.silence(5, dropped=1) for _ in range(4)] == [SUSPICIOUS] * 3 + [FOUND]
+
+
+@pytest.mark.parametrize("reason", [{"dropped": 1.0}, {"obscured": 1.0}])
+def test_packets_that_wait_or_were_dropped_by_a_full_queue_are_no_black_hole(reason: dict[str, float]) -> None:
+    hop = FirstHop()
+    hop.silence(4)
+    # All but the first round of those that follow are unclear.
+    assert [hop.silence(4, doubt=9.0, **reason) for _ in range(9)] == [NOT_YET] * 9
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [
+        (10, [NOT_YET] * 2),  # one in a hundred may be
+        (26, [NOT_YET, SUSPICIOUS]),  # 16 more, of which 16.1 are suspicious
+        (27, [SUSPICIOUS, SUSPICIOUS]),
+        (39, [SUSPICIOUS, SUSPICIOUS]),  # less than 23 of noise, 10 that may be, and twice their root
+        (40, [SUSPICIOUS, FOUND]),
+    ],
+)
+def test_two_rounds_confirm_a_loss_beyond_noise(lost: int, expected: list[tuple[bool, bool]]) -> None:
+    hop = FirstHop()
+    assert [hop.deficit(lost) for _ in range(2)] == expected
+
+
+def test_a_loss_is_told_by_the_rounds_after_the_first_that_showed_it() -> None:
+    hop = FirstHop()
+    told = []
+    for lost in (50, 100, 200):
+        hop.deficit(lost)
+        told.append((hop.known.shown_lost, hop.known.shown_sent))
+    assert told == [(50, 1000), (100, 1000), (300, 2000)]
+
+
+@pytest.mark.parametrize(("before", "rounds"), [(None, 3), (0.0, 3), (1000.0, 2), (5000.0, 2)])
+def test_a_rate_that_has_grown_explains_a_tenth_of_a_second_of_packets(before: float | None, rounds: int) -> None:
+    hop = FirstHop(rate_before=before)
+    assert [hop.deficit(100) for _ in range(rounds)] == [SUSPICIOUS] * (rounds - 1) + [FOUND]
+
+
+def test_counters_that_are_late_explain_half_as_many_again() -> None:
+    hop = FirstHop()
+    # 23 of noise, and 150: 90 and 180 are the sums.
+    assert [hop.deficit(100, lag=0.1) for _ in range(3)] == [SUSPICIOUS] * 3
+    assert hop.known.rounds == 2
+
+
+@pytest.mark.parametrize(
+    ("lost", "dropped", "missing", "is_obscured"),
+    [(100, 0, 100, False), (100, 24, 76, False), (100, 25, 40, True), (13, 2, 11, False), (100, -5, 100, False)],
+)
+def test_what_a_queue_has_dropped_is_not_missing_and_if_that_is_much_only_what_the_port_has_sent_is(
+    lost: int, dropped: int, missing: int, *, is_obscured: bool
+) -> None:
+    hop = FirstHop()
+    hop.deficit(lost, vanished=40.0, dropped=float(dropped))
+    assert (hop.known.evidence.missing, hop.known.is_obscured) == (missing, is_obscured)
+
+
+def test_up_to_three_packets_are_not_taken_for_drops_of_a_queue() -> None:
+    for lost, is_obscured in ((3, False), (4, True)):
+        hop = FirstHop()
+        hop.deficit(lost, sent=100, dropped=1.0)
+        assert hop.known.is_obscured is is_obscured
+
+
+@pytest.mark.parametrize(("doubt", "expected"), [(20.0, FOUND), (46.0, SUSPICIOUS)])
+def test_twice_what_may_be_under_way_is_noise_once_a_queue_was_full(doubt: float, expected: tuple[bool, bool]) -> None:
+    hop = FirstHop()
+    hop.deficit(100, vanished=100.0, obscured=1.0, doubt=doubt)
+    assert hop.deficit(100, vanished=100.0, doubt=0.0) == expected
+
+
+def test_a_deficit_that_is_made_up_for_is_forgotten() -> None:
+    hop = FirstHop()
+    hop.deficit(100)
+    assert hop.deficit(-70) == NOT_YET  # of 90 packets, 10 are left, and 23 are noise
+    assert hop.known.rounds == 0
+    hop.deficit(0)
+    assert hop.losses._deficits == {}
+
+
+@pytest.mark.parametrize(
+    ("counts", "learned", "spares"),
+    [
+        ((4, 4), 0, True),
+        ((3, 3), 0, False),
+        ((100, 95), 0, True),  # a fiftieth and three
+        ((100, 94), 0, False),
+        ((5, 0), 30, False),
+        ((40, 1), 30, True),
+    ],
+)
+def test_a_link_spares_a_tunnel_of_which_four_packets_cross_it_without_a_loss(
+    counts: tuple[int, int], learned: int, *, spares: bool
+) -> None:
+    plan = plan_of(both_ways("bridge", "a b c d", "a-c b-c c-d", 20.0), "a-c-d", "b-c-d")
+    network = CountedNetwork(plan, 1)
+    stream, other = network.streams[("a", 16), NORMAL], network.streams[("b", 17), NORMAL]
+    same = network.streams[("a", 16), VICTIMS]
+    losses = HopLosses(0.01)
+    if learned:
+        losses._rounds.learn(other, [0, learned, learned], 1.0)
+    moves = CounterRound(1.0, {}, {}, counts={same: [100, 100, 100], stream: [100, 100, 0], other: [100, *counts]})
+    assert losses._spares(stream.hops[1], stream, moves) is spares
+    assert not losses._spares(stream.hops[0], stream, moves), "the other does not cross it"
+    moves.restarted.add(other)
+    assert not losses._spares(stream.hops[1], stream, moves)
 
 
 def test_known_losses_do_not_hide_those_of_other_tunnels() -> None:

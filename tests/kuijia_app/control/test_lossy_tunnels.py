@@ -97,3 +97,10 @@ def test_one_trial_at_its_beginning_is_looked_at_closely_whatever_else_is_lossy(
     assert lossy.passed(FIRST_PAUSE) == {T1}
     assert lossy.looks_closely(FIRST_PAUSE + CLOSE_LOOK - 0.1)
     assert not lossy.looks_closely(FIRST_PAUSE + CLOSE_LOOK)
+
+
+def test_no_more_than_so_many_losses_are_remembered() -> None:
+    lossy, loss = LossyTunnels(), a_loss()
+    for number in range(300):
+        lossy.lost(replace(loss, stream=replace(loss.stream, tunnel=("s1", number))), frozenset(), 0.0)
+    assert [each.tunnel[1] for each in lossy.losses] == list(range(256))

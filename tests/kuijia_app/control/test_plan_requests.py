@@ -148,3 +148,18 @@ def test_a_reading_is_out_of_date_once_another_plan_has_been_proposed(path: Path
     assert reading.is_current(rollout)
     rollout.propose(reading.version(), 0.0)
     assert not reading.is_current(rollout)
+
+
+def test_a_withdrawal_concerns_the_plans_that_were_asked_for_before_it(path: Path) -> None:
+    source, rollout, reading = with_new_asked(path)
+    assert not source.is_withdrawn(reading)
+    assert not source.take_withdrawal()
+    source.ask_to_withdraw()
+    assert source.is_withdrawn(reading)
+    with pytest.raises(ValueError, match="withdrawn"):
+        source.version_of(reading)
+    assert [source.take_withdrawal(), source.take_withdrawal()] == [True, False]
+    save_plan(plan_of(SQUARE, "a-c"), path)
+    later = asked(source, rollout)
+    assert (source.is_withdrawn(reading), source.is_withdrawn(later)) == (True, False)
+    assert is_same_plan(source.version_of(later).plan, plan_of(SQUARE, "a-c"))
