@@ -170,7 +170,7 @@ class _Risk:
         of_kind = np.ones(self._pair_of_kind.size)
         np.minimum.at(of_kind, self._kind, allowed[self._scenario])
         kinds = np.arange(of_kind.size)
-        kinds = kinds[(of_kind < 1) & ~self._implied(kinds, of_kind)]
+        kinds = kinds[(of_kind < 1) & ~_implied(self._pair_of_kind, self._lost_of_kind, of_kind)]
         program.rows((tunnels, self._alive[kinds]), at_least=1.0 - of_kind[kinds])
         return program
 
@@ -193,19 +193,10 @@ class _Risk:
             violated = violated[np.argsort(-beyond[violated], kind="stable")]
             # Of each kind, the row of the scenario that allows it least, unless another kind's implies it.
             entries = self._waiting[violated]
-            _, first = np.unique(self._kind[entries], return_index=True)
-            first = first[~self._implied(self._kind[entries[first]], allowed[self._scenario[entries[first]]])]
+            kinds, first = np.unique(self._kind[entries], return_index=True)
+            allowed = allowed[self._scenario[entries[first]]]
+            first = first[~_implied(self._pair_of_kind[kinds], self._lost_of_kind[kinds], allowed)]
             self._add_losses(entries[np.sort(first)[:_ROWS_AT_ONCE]])
-
-    def _implied(self, kinds: NDArray[np.integer], allowed: Vector) -> NDArray[np.bool_]:
-        """Return True for kinds, in ascending order, of a pair that loses more tunnels in another one, allowed less."""
-        implied = np.zeros(kinds.size, dtype=np.bool_)
-        pair, lost = self._pair_of_kind[kinds], self._lost_of_kind[kinds]
-        for further in range(1, min(kinds.size, _COMPARED + 1)):  # a set of more tunnels has a greater number
-            same = pair[:-further] == pair[further:]
-            within = (lost[:-further] & ~lost[further:]) == 0
-            implied[:-further] |= same & within & (allowed[:-further] >= allowed[further:] - _TOLERANCE / 2)
-        return implied
 
     def _allowed(self, found: LinearOptimum) -> Vector:
         """Return the loss that each scenario may have."""
@@ -283,6 +274,16 @@ def _losses(
         found.append((scenario, pair, lost))
     scenario, pair, lost = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return scenario, pair.astype(np.int64), lost, np.concatenate([*cut, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+
+
+def _implied(pair: Indices, lost: NDArray[np.uint64], allowed: Vector) -> NDArray[np.bool_]:
+    """Return True for kinds, in ascending order, of a pair that loses more tunnels in another one, allowed less."""
+    implied = np.zeros(pair.size, dtype=np.bool_)
+    for further in range(1, min(pair.size, _COMPARED + 1)):  # a set of more tunnels has a greater number
+        same = pair[:-further] == pair[further:]
+        within = (lost[:-further] & ~lost[further:]) == 0
+        implied[:-further] |= same & within & (allowed[:-further] >= allowed[further:] - _TOLERANCE / 2)
+    return implied
 
 
 def _numbered(values: NDArray[Whole], end: int) -> tuple[NDArray[Whole], Indices]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from operator import mul
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,9 +32,87 @@ def problems(draw: st.DrawFn) -> tuple[Topology, list[Demand]]:
     return Topology("drawn", nodes, tuple(links)), demands
 
 
-def _ways(edge: frozenset[str]) -> tuple[tuple[str, str], tuple[str, str]]:
+def _ways(edge: Iterable[str]) -> tuple[tuple[str, str], tuple[str, str]]:
     a, b = sorted(edge)
     return (a, b), (b, a)
+
+
+def on_tree(topology: Topology, demands: list[Demand], source: str, length: list[float]) -> tuple[list[float], float]:
+    """Return the flow of a source on its shortest paths, and its demands times their distances."""
+    far, before = dict.fromkeys(topology.nodes, math.inf) | {source: 0.0}, dict.fromkeys(topology.nodes, -1)
+    for _ in topology.nodes:
+        for number, link in enumerate(topology.links):
+            if far[link.source] + length[number] < far[link.target]:
+                far[link.target], before[link.target] = far[link.source] + length[number], number
+    flow, cost = [0.0] * len(topology.links), 0.0
+    for each in demands:
+        node = each.target if each.source == source else source
+        cost += each.rate * far[node]
+        while node != source:
+            flow[before[node]] += each.rate
+            node = topology.links[before[node]].source
+    return flow, cost
+
+
+def bound_of(topology: Topology, demands: list[Demand], length: list[float]) -> float:
+    volume = sum(link.capacity * each for link, each in zip(topology.links, length, strict=True))
+    return volume / sum(on_tree(topology, demands, source, length)[1] for source in {each.source for each in demands})
+
+
+def best_step(steepness: float, used: list[float], change: list[float]) -> float:
+    def slope(step: float) -> float:
+        powers = [steepness * (now - max(used) + step * more) for now, more in zip(used, change, strict=True)]
+        return sum(more * math.exp(power) for more, power in zip(change, powers, strict=True))
+
+    low, high = 0.0, 1.0
+    for _ in range(20 if slope(0.0) < 0 else 0):
+        middle = (low + high) / 2
+        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
+    return low
+
+
+def reference(topology: Topology, demands: list[Demand], gap: float) -> list[tuple[float, float]]:
+    """Return the value and the bound at each proof, found slowly."""
+    capacity, count = [link.capacity for link in topology.links], len(topology.links)
+    length = [1 / each for each in capacity]
+    flows = {each.source: on_tree(topology, demands, each.source, length)[0] for each in demands}
+    least, mean, sharp = bound_of(topology, demands, length), [0.0] * count, 4.0
+    seen: list[tuple[float, float]] = []
+    while True:
+        used = [sum(column) / room for *column, room in zip(*flows.values(), capacity, strict=True)]
+        seen.append((1 / max(used), least))
+        found = 1 - seen[-1][0] / least
+        if found <= gap:
+            return seen
+        sharp = min(max(1.1 * sharp, 1 / found), 2 / gap)
+        mean = [each / 2 for each in mean]
+        for _ in range(4):
+            steepness = math.log(count) * sharp / max(used)
+            weight = [math.exp(steepness * (each - max(used))) for each in used]
+            length = [(each / sum(weight) + 1e-7 / count) / room for each, room in zip(weight, capacity, strict=True)]
+            volume = sum(map(mul, capacity, length))
+            mean = [old + new / volume for old, new in zip(mean, length, strict=True)]
+            for source, flow in flows.items():
+                tree = on_tree(topology, demands, source, length)[0]
+                change = [(new - old) / room for new, old, room in zip(tree, flow, capacity, strict=True)]
+                step = best_step(steepness, used, change)
+                flows[source] = [old + step * (new - old) for new, old in zip(tree, flow, strict=True)]
+                used = [old + step * each for old, each in zip(used, change, strict=True)]
+        least = min(least, bound_of(topology, demands, mean), bound_of(topology, demands, length))
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.02])
+def test_each_proof_is_that_of_the_slow_reference(gap: float) -> None:
+    rates = {"ab": 7.0, "bc": 11.0, "cd": 5.0, "de": 13.0, "ea": 9.0, "ac": 3.0, "bd": 6.0}
+    links = [Link(*way, rate + 0.3 * number) for edge, rate in rates.items() for number, way in enumerate(_ways(edge))]
+    network = Topology("n", tuple("abcde"), tuple(links))
+    demands = [Demand(a, b, 1.0 + ord(a) * ord(b) % 7) for a in "adb" for b in "abcde" if a != b]
+    seen: list[ConcurrentFlow] = []
+    nearly_concurrent(network, demands, gap, watch=seen.append)
+    expected = reference(network, demands, gap)
+    assert [each.value for each in seen] == pytest.approx([value for value, _ in expected], rel=1e-9)
+    assert [each.bound for each in seen] == pytest.approx([bound for _, bound in expected], rel=1e-9)
+    assert len(seen) > 2
 
 
 @settings(max_examples=40, deadline=None)

@@ -46,6 +46,12 @@ def worth(name: str, case: Case, program: Program, factor: float) -> float:
     return float(allocation.granted.sum())
 
 
+def test_solvers_and_spread_are_for_the_objectives_that_the_manual_names() -> None:
+    simple = ["max-throughput", "max-min", "ffc", "min-max-utilisation", "static-splits"]
+    others = ["edge-max-throughput", "edge-min-max-utilisation", "smore"]
+    assert [name for name in objective_names() if find_objective(name).compiled] == [*simple, *others]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 @settings(max_examples=15)

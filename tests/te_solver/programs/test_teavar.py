@@ -17,7 +17,7 @@ from te_solver.programs.failure_scenarios import drawn
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Options
 from te_solver.programs.settings import Values
-from te_solver.programs.teavar import Teavar
+from te_solver.programs.teavar import Teavar, _implied
 from te_solver.solve import solve
 from tests.te_solver.programs.problems import Case, Rows, cases, within_capacities
 
@@ -113,6 +113,27 @@ def risk_of(case: Case, rates: Vector, probability: float, beta: float) -> float
         value += loss * min(share, left) / (1 - beta)
         left = max(left - share, 0.0)
     return value
+
+
+@pytest.mark.parametrize(
+    ("pair", "lost", "allowed", "implied"),
+    [
+        ([0, 0, 0, 0], [1, 2, 4, 7], [0.2] * 4, [False, True, True, False]),  # the first is too far from the last
+        ([0, 0], [1, 2], [0.2] * 2, [False, False]),
+        ([0, 0, 0], [1, 3, 7], [0.2, 0.3, 0.1], [True, True, False]),
+        ([0, 1], [1, 3], [0.2] * 2, [False, False]),
+        ([0, 0], [1, 3], [0.2, 0.2 + 4e-8], [True, False]),
+        ([0, 0], [1, 3], [0.2, 0.2 + 8e-8], [False, False]),
+        ([0, 1, 1], [1, 1, 3], [0.2, 0.2, 0.1], [False, True, False]),
+        ([0], [1], [0.2], [False]),
+    ],
+)
+def test_a_row_is_implied_by_that_of_more_lost_tunnels_with_less_loss_allowed(
+    monkeypatch: pytest.MonkeyPatch, pair: list[int], lost: list[int], allowed: list[float], implied: list[bool]
+) -> None:
+    monkeypatch.setattr("te_solver.programs.teavar._COMPARED", 2)
+    found = _implied(np.array(pair), np.array(lost, dtype=np.uint64), np.array(allowed))
+    assert found.tolist() == implied
 
 
 @pytest.mark.slow
