@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hedera import _core
 from hedera.network.fabric import Ints
 from hedera.network.matrices import authors_matrices
 from hedera.placement.demand_estimation import estimate_demands
@@ -26,7 +27,13 @@ SUMS = {
     "randx4": 13.425,
     "randx5": 1586 / 105,
 }
-ROUNDS = {"randx2": 3, "randx3": 4, "randx4": 4, "randx5": 4}
+
+CHAIN = ("AX", "BX", "CX", "DX", "AY", "EY", "FY", "FV", "AW", "EZ", "GZ", "HZ", "IZ", "JZ", "EP", "EQ")
+CHAIN_BY_ROUND = (
+    (1 / 4, 1 / 4, 1 / 4, 1 / 4, 1 / 3, 1 / 4, 5 / 12, 1 / 2, 1 / 3, *[1 / 5] * 5, 1 / 4, 1 / 4),
+    (1 / 4, 1 / 4, 1 / 4, 1 / 4, 11 / 30, 4 / 15, 11 / 30, 7 / 12, 3 / 8, *[1 / 5] * 5, 4 / 15, 4 / 15),
+    (1 / 4, 1 / 4, 1 / 4, 1 / 4, 11 / 30, 4 / 15, 11 / 30, 19 / 30, 23 / 60, *[1 / 5] * 5, 4 / 15, 4 / 15),
+)
 
 
 def ends(pairs: list[tuple[int, int]]) -> tuple[Ints, Ints]:
@@ -55,7 +62,25 @@ def test_the_papers_example_step_by_step() -> None:
 def test_the_papers_example_in_the_kernel() -> None:
     found = estimate_demands(5, *ends(EXAMPLE), 900.0)
     assert found.demand.tolist() == pytest.approx([600, 300, 300, 300])
-    assert found.settled
+    assert (found.rounds, found.settled) == (3, True)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+def test_each_round_of_a_chain_of_receivers(rounds: int) -> None:
+    """Flows from A to J, named by their ends; X has four, Y three and Z five, the other receivers one each.
+
+    1. A sends 1/3, E 1/4, F 1/2, all others 1. X limits its flows to 1/4, Z to 1/5. Y is offered 13/12: E asks for
+       less than a third, then A for less than the 3/8 of two, so F alone is limited, to 1 - 1/4 - 1/3.
+    2. A has 3/4 left for two flows, E 4/5 for three, F 7/12 for one. Y is offered 127/120: E still asks for less, and A
+       and F are limited to 1/2 (1 - 4/15).
+    3. A has 1 - 1/4 - 11/30 left for W, F 1 - 11/30 for V.
+    4. Nothing changes.
+    """
+    hosts = "ABCDEFGHIJPQVWXYZ"
+    flows = [(hosts.index(flow[0]), hosts.index(flow[1])) for flow in CHAIN]
+    demand, made, settled = _core.estimate(len(hosts), *ends(flows), 60.0, rounds)
+    assert demand.tolist() == pytest.approx([60 * share for share in CHAIN_BY_ROUND[min(rounds, 3) - 1]])
+    assert (made, settled) == (rounds, rounds == 4)
 
 
 @pytest.mark.parametrize("name", authors_matrices())
