@@ -84,16 +84,18 @@ def reference(case: Case, epsilon: float, capacity: Vector) -> tuple[list[float]
             ], bound
 
 
-def test_each_step_on_one_tunnel_is_the_papers() -> None:
+@pytest.mark.parametrize("unit", [1.0, 0.01])
+def test_each_step_on_one_tunnel_is_the_papers(unit: float) -> None:
     """With e = 1/4, lengths begin at 1/2 of the threshold, which is 5/4 of that in the first round: at 2/5.
 
     The demand of 5 is sent on the link of 10 until the tunnel is as long as the threshold:
     link 0.4 -> 0.45 -> 0.50625, demand 0.4 -> 0.5 -> 0.625. It was sent twice, so half of it is within bounds.
     """
-    allocation = allocated(Case.of(ONE_LINK, [Demand("s", "t", 5.0)], 1), 0.75)
-    assert allocation.rates.tolist() == pytest.approx([5.0])
-    assert allocation.granted.tolist() == pytest.approx([5.0])
-    assert allocation.upper_bound == pytest.approx((10 * 0.50625 + 5 * 0.625) / (0.50625 + 0.625))
+    case = Case.of(ONE_LINK, [Demand("s", "t", 5.0 * unit)], 1)
+    allocation = allocated(case, 0.75, case.capacity * unit)
+    assert allocation.rates.tolist() == pytest.approx([5.0 * unit])
+    assert allocation.granted.tolist() == pytest.approx([5.0 * unit])
+    assert allocation.upper_bound == pytest.approx(unit * (10 * 0.50625 + 5 * 0.625) / (0.50625 + 0.625))
 
 
 @pytest.mark.parametrize("epsilon", [0.9, 0.3, 0.1])
