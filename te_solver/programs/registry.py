@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kuijia_base.additions import OBJECTIVES, Addition, additions
 from kuijia_base.errors import UnsoundError
 from te_solver.model.plan import DISJOINT
-from te_solver.programs.settings import base_name, values_of, with_whole_names
+from te_solver.programs.settings import base_name, values_of
 
 if TYPE_CHECKING:
     from te_solver.model.demands import Demand
@@ -67,12 +67,14 @@ def is_objective(name: str) -> bool:
 
 def carries_all(objective: str) -> bool:
     """Return True if plans of an objective carry all demand; False for one that is unknown."""
-    return is_objective(objective) and _base(objective).carries_all
+    known = _known(objective)
+    return known is not None and known.carries_all
 
 
 def share_words(objective: str) -> str:
     """Return the words for the value of an objective whose value is a share; none for others."""
-    return _base(objective).share if is_objective(objective) else ""
+    known = _known(objective)
+    return "" if known is None else known.share
 
 
 def paths_for(objective: str | Objective, chosen: str) -> str:
@@ -81,11 +83,9 @@ def paths_for(objective: str | Objective, chosen: str) -> str:
     Raises:
         UnsoundError: the objective has one of its own, and neither it nor the default is chosen; `where` is `paths`.
     """
-    if objective == MAX_THROUGHPUT:  # takes any, and its module imports CVXPY, which plans in parts do without
-        return chosen
-    of = _base(objective) if isinstance(objective, str) else objective
-    own = of.paths or chosen
-    if chosen not in (DISJOINT, own):
+    of = _known(objective) if isinstance(objective, str) else objective
+    own = (of and of.paths) or chosen
+    if of is not None and chosen not in (DISJOINT, own):
         raise UnsoundError(("paths",), f"{of.name} does not choose by {chosen}", own)
     return own
 
@@ -112,8 +112,17 @@ def find_objective(name: str) -> Objective:
         assert find is not None  # else None replaces it below
         return find(topology, demands, replace(options, settings=values))
 
-    name = with_whole_names(name, base.settings)
     return replace(base, name=name, program=program, tunnels=tunnels if find else None)
+
+
+def _known(objective: str) -> Objective | None:
+    """Return an objective to ask for what it states; None for unknown ones, and the default, which states nothing.
+
+    The module of the default imports CVXPY, which a plan in parts does without.
+    """
+    if base_name(objective) == MAX_THROUGHPUT or not is_objective(objective):
+        return None
+    return _base(objective)
 
 
 def _base(objective: str) -> Objective:
