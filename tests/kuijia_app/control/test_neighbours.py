@@ -181,6 +181,15 @@ def test_a_packet_to_an_unknown_host_waits_for_its_answer() -> None:
     assert outputs(step.put) == {("e", "10.0.1.1/32", B.hex(":"), 1)}
 
 
+def test_a_packet_may_be_forwarded_on_its_last_hop_but_one() -> None:
+    its = gateway()
+    its.arrived("e", 1, says(A, "10.0.1.1"), 0.0)
+    (sent,) = its.arrived("e", 3, packet("10.0.3.1", "10.0.1.1", ttl=2), 0.5).frames
+    found = read_frame(sent.frame)
+    assert isinstance(found, Ipv4Frame)
+    assert (found.ttl, sent.port) == (1, 1)
+
+
 def test_a_host_that_does_not_answer_is_unreachable() -> None:
     its = gateway()
     its.arrived("w", 4, says(A, "10.0.2.1"), 0.0)
