@@ -166,7 +166,7 @@ def test_long_tables_are_cut_with_a_note() -> None:
     ranks = [word for word in page.words if word == str(LISTED)]
     assert len(ranks) >= 2
     assert str(LISTED + 1) not in page.words
-    assert any("more failures that cost something are not listed here" in word for word in page.words)
+    assert any("more failures with losses are not listed here" in word for word in page.words)
 
 
 def test_a_map_tells_what_the_worst_failure_with_a_link_costs() -> None:
