@@ -243,9 +243,11 @@ class Gateway:
 
     def _put_standing(self, connection: SwitchConnection) -> None:
         """Put the entries that stay; once the switch has said what it thinks of them, those that measure packets."""
-        put, standing = connection.messages.put_neighbour, list(self._standing(connection.switch))
-        plain = (put(each.entry, 0, each.meter) for each in standing if not each.measures)
-        connection.send_for_hosts(plain, lambda: self._put_measuring(connection))
+        messages, switch = connection.messages, connection.switch
+        outdated = map(messages.delete_neighbour, self._neighbours.outdated(switch))
+        standing = (each for each in self._standing(switch) if not each.measures)
+        plain = (messages.put_neighbour(each.entry, 0, each.meter) for each in standing)
+        connection.send_for_hosts([*outdated, *plain], lambda: self._put_measuring(connection))
 
     def _put_measuring(self, connection: SwitchConnection) -> None:
         """Put entries that measure packets, or delete those that a controller which measured has left."""

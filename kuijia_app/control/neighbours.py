@@ -51,6 +51,7 @@ from kuijia_app.tables.neighbours import (
     Standing,
     host_entries,
     meters_of,
+    outdated_entries,
     standing_entries,
 )
 from kuijia_app.tables.rules import FlowEntry
@@ -241,6 +242,11 @@ class LearnedHosts:
         """Yield entries that measure packets if none here does: another controller may have left some, which stay."""
         for site in self._sites(switch) if self._mtu is None else ():
             yield from (each.entry for each in standing_entries(site.segment, LONGEST_MEASURED) if each.measures)
+
+    def outdated(self, switch: str) -> Iterator[FlowEntry]:
+        """Yield entries in the place of those for hosts that a controller with another wiring may have left."""
+        for site in self._sites(switch):
+            yield from outdated_entries(site.segment)
 
     def meters(self, switch: str) -> tuple[int, ...]:
         """Return the numbers of the meters of these entries."""

@@ -8,7 +8,7 @@ to unknown hosts go to the controller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
@@ -243,11 +243,25 @@ def host_entries(segment: Segment, address: Address, mac: str, port: int) -> Ite
     prefixes = [whole(address)]
     if address == segment.router:
         prefixes += segment.behind_router
+    # Hosts at one port need no gateway between them, unless some have been at another port.
+    is_turned = len(segment.prefixes) > 1 or bool(segment.nearby) or len(segment.ports) > 1
+    yield from _deliveries(segment, prefixes, mac, port, is_turned=is_turned)
+
+
+def outdated_entries(segment: Segment) -> Iterator[FlowEntry]:
+    """Yield the entries that a controller may have left for which prefixes on the cable were behind a router."""
+    prefixes = [prefix for prefix in segment.on_cable if prefix.num_addresses > 1]
+    for port in segment.ports:
+        yield from _deliveries(segment, prefixes, GATEWAY_MAC, port, is_turned=True)
+
+
+def _deliveries(
+    segment: Segment, prefixes: Iterable[Prefix], mac: str, port: int, *, is_turned: bool
+) -> Iterator[FlowEntry]:
     rewrite = (LowerTtl(), SetEthernet(GATEWAY_MAC, mac), *segment.retag)
     for prefix in prefixes:
         yield FlowEntry(identifiers.HOST_PRIORITY, Match.to(prefix), (*rewrite, Output(port)), segment.table_id)
-        # Hosts at one port need no gateway between them, unless some have been at another port.
-        if len(segment.prefixes) > 1 or segment.nearby or len(segment.ports) > 1:
+        if is_turned:
             turned = Match.to(prefix, in_port=port)
             yield FlowEntry(identifiers.TURNED_PRIORITY, turned, (*rewrite, Output(IN_PORT)), segment.table_id)
 

@@ -9,7 +9,7 @@ ROOMS = {
         112,
     ),  # words of objectives of packages, bounds of foreign files, ends of searches
     "simulator": (23_650, 206),
-    "kuijia_app": (29_560, 162),  # storms whose packets are dropped at once, peers that leave while they wait
+    "kuijia_app": (29_575, 162),  # storms whose packets are dropped at once, peers that leave while they wait
     "hedera": (4_530, 36),  # routes around switches at which others' entries take packets
     "testbed": (21_220, 111),
     "experiments": (20_535, 84),  # ranges that grow on switches

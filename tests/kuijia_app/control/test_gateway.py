@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from types import SimpleNamespace
 from typing import Any, TypeVar
 from unittest.mock import Mock
@@ -24,7 +24,7 @@ from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switches import ControlledSwitches
 from kuijia_app.control.table_differences import Differing, TableDifferences
 from kuijia_app.tables.identifiers import HOST_PRIORITY
-from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, standing_entries
+from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, host_entries, standing_entries
 from kuijia_app.tables.rules import FlowEntry, LookUpAgain, LowerTtl, Match, Measure, Output, SetEthernet
 from kuijia_app.tables.wiring import Wiring
 from tests.kuijia_app.control.test_neighbours import EAST, GATEWAY, A, B, asks, packet, says
@@ -237,6 +237,16 @@ def test_entries_that_another_controller_has_left_are_read_once_and_left_to_end(
     read = rig.switch.read
     assert not rig.poll()
     assert rig.switch.read == read
+
+
+def test_an_entry_for_a_prefix_that_was_behind_a_router_is_deleted_once_it_is_on_the_cable() -> None:
+    router = IPv4Address("10.0.9.1")
+    behind = replace(EAST, prefixes=(*EAST.prefixes, IPv4Network("10.0.9.0/24")), gateways=(), router=router)
+    others = [FlowKey.of(entry) for entry in host_entries(behind, router, str(B), 1)]
+    rig = Rig()
+    rig.switch.table |= dict.fromkeys(others, (next(rig.learned.entries("e")), None))
+    rig.gateway.read("e")
+    assert [key for key in others if key in rig.switch.table] == others[:2]  # those to the router alone
 
 
 def test_an_entry_that_another_controller_has_left_is_judged_once_its_host_is_known() -> None:
