@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kuijia_base.additions import OBJECTIVES, Addition, additions
 from kuijia_base.errors import UnsoundError
 from te_solver.model.plan import DISJOINT
-from te_solver.programs.settings import base_name, values_of
+from te_solver.programs.settings import base_name, values_of, with_whole_names
 
 if TYPE_CHECKING:
     from te_solver.model.demands import Demand
@@ -112,6 +112,7 @@ def find_objective(name: str) -> Objective:
         assert find is not None  # else None replaces it below
         return find(topology, demands, replace(options, settings=values))
 
+    name = with_whole_names(name, base.settings)
     return replace(base, name=name, program=program, tunnels=tunnels if find else None)
 
 
