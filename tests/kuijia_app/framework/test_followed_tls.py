@@ -61,7 +61,7 @@ def test_broken_files_are_reported_once_and_the_former_stay_in_use(
         assert maker.later() is first
         assert maker.later() is first
         assert len(caplog.records) == 1
-        assert f"the former ones stay in use: {maker.file}: " in caplog.text
+        assert f"the old ones stay in use: {maker.file}: " in caplog.text
         maker.file.write_text("whole again")
         assert maker.later() is not first
     assert "new connections use them" in caplog.text

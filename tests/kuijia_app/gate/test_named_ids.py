@@ -137,7 +137,7 @@ def test_a_renewed_certificate_is_used_without_a_restart(
         clock.now += 1.0
         with caplog.at_level(logging.ERROR, "kuijia.tls"):
             assert is_let_in(house, 2, shown(keys, "s2"))
-        assert "the former ones stay in use" in caplog.text
+        assert "the old ones stay in use" in caplog.text
         assert not before.has_ended
 
 
