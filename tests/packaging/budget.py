@@ -16,7 +16,7 @@ ROOMS = {
     "kuijia": (10_615, 59),  # tables that are sliced, units in their CSV, a schema of `reproduce`
     "benchmarks": (4_650, 32),  # hosts that are learned, their storms, loads of drawn demands
     "docs": (690, 8),
-    "tests": (112_905, 876),  # changed lines of control, Fleischer's and the demand estimation that no test noticed
+    "tests": (112_906, 876),  # changed lines of control, Fleischer's and the demand estimation that no test noticed
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

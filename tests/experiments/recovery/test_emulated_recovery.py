@@ -22,6 +22,7 @@ def test_bfd_brings_a_flow_back_without_the_controller(tmp_path: Path, monkeypat
     assert {path.name for path in tmp_path.iterdir()} == {
         "recovery-bfd-30.json",
         "recovery-summary.json",
+        "recovery.json",
         "recovery.svg",
         "recovery.txt",
     }
