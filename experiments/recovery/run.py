@@ -72,6 +72,21 @@ _RETURN_SECONDS = 15.0
 _NORMAL, _VICTIM = PLAIN_LAYOUT.classes[0].normal.traffic_class, PLAIN_LAYOUT.classes[0].victim.traffic_class
 _FIRST_SOURCE_PORT, _TARGET_PORT = 20000, 5201
 
+_TICK_FRAME = 64
+"""Bytes on the wire of a packet with 8 bytes of payload."""
+
+_EARLY = 0.5
+"""Seconds of sending before those that are examined before a cut."""
+
+_LATE = 0.5
+"""Seconds of sending after those that are examined after it; the way is seen in them."""
+
+_CALM = 7.0
+"""Seconds from a repair to the next flow, beyond those of messages: BFD sessions take up to three to come up."""
+
+_MOST_CUTS = 20
+"""Cuts in one simulation; for each of them the packets of a flow are kept."""
+
 
 @dataclass(frozen=True)
 class _Source:
@@ -251,22 +266,6 @@ def _wait_for_tunnel(lab: Lab, aim: _MeasuredAim) -> None:
 def _see(lab: Lab, aim: _MeasuredAim, ignored: Collection[int] = frozenset()) -> IngressMark | None:
     with lab.network.observe(aim.ends[0]) as observer:
         return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
-
-
-_TICK_FRAME = 64
-"""Bytes on the wire of a packet with 8 bytes of payload."""
-
-_EARLY = 0.5
-"""Seconds of sending before those that are examined before a cut."""
-
-_LATE = 0.5
-"""Seconds of sending after those that are examined after it; the way is seen in them."""
-
-_CALM = 7.0
-"""Seconds from a repair to the next flow, beyond those of messages: BFD sessions take up to three to come up."""
-
-_MOST_CUTS = 20
-"""Cuts in one simulation; for each of them the packets of a flow are kept."""
 
 
 @dataclass(frozen=True)

@@ -274,9 +274,11 @@ class DemandSum:
         return tuple(self._demands.values())
 
 
-def finder_of_nodes(
-    topology: Topology, words: Iterable[str], first: int, prefix: str, note: Note
-) -> Callable[[Path, int, str], str]:
+NameOf = Callable[[Path, int, str], str]
+"""Finder of the node that a line of a file calls by a word."""
+
+
+def finder_of_nodes(topology: Topology, words: Iterable[str], first: int, prefix: str, note: Note) -> NameOf:
     """Return a function that finds the node that a line of a file calls by a name or a number.
 
     Numbers, after `prefix` if there is one, are names if the network has all that are among the `words` for nodes in

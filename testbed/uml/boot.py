@@ -36,6 +36,41 @@ _PREFIX = "kuijia-uml-"
 _OWNER_FILE = "owner.json"
 _END_SECONDS = 10.0
 
+PACKAGE = "user-mode-linux"
+KERNEL_MODULES = Path("/usr/lib/uml/modules")
+DEFAULT_MEMORY_MB = 1500
+
+_INIT = Path(__file__).parent / "guest-init.sh"
+_EMPTY_IN_GUEST = (Path("/tmp"), Path("/run"), Path("/dev/shm"))  # noqa: S108  # these are named, not written to
+_KERNELS_IN_GUEST = (Path("/dev"), Path("/proc"), Path("/sys"))
+_OWN_IN_GUEST = (Path("/"), *_KERNELS_IN_GUEST, *_EMPTY_IN_GUEST)
+_CHUNK = 65536
+_GUEST_HOME = "/tmp/home"  # noqa: S108  # a folder of the guest, which has no other users
+_LOG_LINES = 3
+_KEPT_VARIABLES = ("LANG", "LC_ALL", "TZ", "TERM", "COLUMNS")
+_NULL_CONSOLE = "null"
+
+LEAST_FREE_MB = 64
+"""MB that a guest needs to boot."""
+
+GRACE = 10.0
+"""Seconds that a command has to end by itself once it is interrupted."""
+
+_HALT_TIMEOUT = 5.0
+"""Seconds beyond that for the guest to write out what it has in memory."""
+
+_TRIAL_SECONDS = 30.0
+
+_SUPERVISOR = """\
+trap 'rm -r -- "$folder"; kill -KILL -- "-$kernel"; kill -KILL 0' TERM
+folder=$1
+shift
+"$@" &
+kernel=$!
+wait
+"""
+"""Ends the kernel, which makes a process group of its own, and then its own group, when its parent has died."""
+
 
 @contextmanager
 def channel_folder() -> Iterator[Path]:
@@ -78,42 +113,6 @@ def _owner_of(folder: Path) -> ProcessIdentity | None:
         if error.errno == errno.ELOOP:  # a link, which we never make
             return None
         raise
-
-
-PACKAGE = "user-mode-linux"
-KERNEL_MODULES = Path("/usr/lib/uml/modules")
-DEFAULT_MEMORY_MB = 1500
-
-_INIT = Path(__file__).parent / "guest-init.sh"
-_EMPTY_IN_GUEST = (Path("/tmp"), Path("/run"), Path("/dev/shm"))  # noqa: S108  # these are named, not written to
-_KERNELS_IN_GUEST = (Path("/dev"), Path("/proc"), Path("/sys"))
-_OWN_IN_GUEST = (Path("/"), *_KERNELS_IN_GUEST, *_EMPTY_IN_GUEST)
-_CHUNK = 65536
-_GUEST_HOME = "/tmp/home"  # noqa: S108  # a folder of the guest, which has no other users
-_LOG_LINES = 3
-_KEPT_VARIABLES = ("LANG", "LC_ALL", "TZ", "TERM", "COLUMNS")
-_NULL_CONSOLE = "null"
-
-LEAST_FREE_MB = 64
-"""MB that a guest needs to boot."""
-
-GRACE = 10.0
-"""Seconds that a command has to end by itself once it is interrupted."""
-
-_HALT_TIMEOUT = 5.0
-"""Seconds beyond that for the guest to write out what it has in memory."""
-
-_TRIAL_SECONDS = 30.0
-
-_SUPERVISOR = """\
-trap 'rm -r -- "$folder"; kill -KILL -- "-$kernel"; kill -KILL 0' TERM
-folder=$1
-shift
-"$@" &
-kernel=$!
-wait
-"""
-"""Ends the kernel, which makes a process group of its own, and then its own group, when its parent has died."""
 
 
 @dataclass(frozen=True)

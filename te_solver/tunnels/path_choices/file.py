@@ -14,13 +14,10 @@ from kuijia_base.reading import reading
 from kuijia_base.suggestion import meant
 from kuijia_base.text import Note, read_lines, require_number
 from te_solver.formats.csv_rows import csv_rows
-from te_solver.formats.draft import finder_of_nodes
+from te_solver.formats.draft import NameOf, finder_of_nodes
 from te_solver.formats.plan_file import load_plan
 from te_solver.model.topology import Topology
 from te_solver.tunnels.path_choice import PairRoutes, PathChoice, PathQuestion, Route, Routes
-
-NameOf = Callable[[Path, int, str], str]
-"""Finder of the node that a line of a file calls by a word."""
 
 _WHAT = "a file of paths"
 _EXPECTED = "paths as CSV (source,target,path,share), a plan, or the lines of YATES, TEAVAR, FIGRET or Flexile"
